@@ -13,10 +13,9 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping, Sequence
 from functools import reduce
-from typing import Annotated, Any, TypeVar
+from typing import Annotated, Any
 
 PLACE = re.compile(r"\{(\w+)\}")
-_Text = TypeVar("_Text", bound=str)
 
 
 class AsItIs(str):

@@ -7,7 +7,7 @@ from bdt_core.fairness.counts import CountTable, merge
 from bdt_core.fairness.flips import FlipTest, flip_test
 from bdt_core.fairness.from_counts import metrics_from_counts
 from bdt_core.fairness.from_rows import bias_metrics
-from bdt_core.fairness.local_law_144 import ImpactTable, impact_ratios
+from bdt_core.fairness.local_law_144 import ImpactTable
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Estimate, Metric, declared_tests
 from bdt_core.fairness.score_calculator import bias_score_from_rates
 from bdt_core.fairness.score_parts import BiasScore
@@ -32,7 +32,6 @@ __all__ = [
     "declared_tests",
     "flip_test",
     "four_fifths",
-    "impact_ratios",
     "merge",
     "metrics_from_counts",
 ]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Collection
 from typing import Any
 
@@ -54,31 +53,6 @@ def sums_of(data: dict[str, Any], shape: tuple[int, ...]) -> dict[str, Any]:
     for position, array in enumerate(sums.values(), start=len(CODES)):
         array[tuple(cells[:, : len(CODES)].T)] = cells[:, position]
     return sums
-
-
-def to_arrow(data: dict[str, Any]) -> Any:
-    """What `to_dict` made as a `pyarrow.Table`: a line per cell, the rest in the schema's metadata."""
-    import pyarrow as pa
-
-    cells = _cells(data)
-    table = pa.table({name: cells[:, i] for i, name in enumerate((*CODES, *data["sums"]))})
-    head = {name: one for name, one in data.items() if name != "cells"}
-    return table.replace_schema_metadata({"count_table": json.dumps(head)})
-
-
-def from_arrow(table: Any) -> dict[str, Any]:
-    """Undo `to_arrow`.
-
-    Raises
-    ------
-    DataError
-        The table holds no counts.
-    """
-    metadata = table.schema.metadata or {}
-    if b"count_table" not in metadata:
-        raise DataError("This Arrow table is no count table: its schema does not name the levels.")
-    cells = np.stack([column.to_numpy() for column in table.columns], axis=1)
-    return {**json.loads(metadata[b"count_table"]), "cells": cells}
 
 
 def _cells(data: dict[str, Any]) -> IntArray:

@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import reduce
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -195,34 +194,6 @@ class CountTable:
         head = count_storage.head_of(data, {field.name for field in fields(cls)} - set(_SUMS))
         shape = (*(len(head[axis]) for axis in _AXES), 1 if head["score"] is None else SCORE_BINS + 2)
         return cls(**head, **count_storage.sums_of(data, shape))
-
-    def to_arrow(self) -> Any:
-        """As a `pyarrow.Table`: codes and sums per cell, the levels in the schema's metadata."""
-        return count_storage.to_arrow(self.to_dict())
-
-    @classmethod
-    def from_arrow(cls, table: Any) -> CountTable:
-        """Undo `to_arrow`.
-
-        Raises
-        ------
-        DataError
-            The table holds no counts.
-        """
-        return cls.from_dict(count_storage.from_arrow(table))
-
-    def to_parquet(self, path: str | Path) -> None:
-        """Write to a Parquet file; the same counts give the same bytes."""
-        import pyarrow.parquet as pq
-
-        pq.write_table(self.to_arrow(), str(path))
-
-    @classmethod
-    def from_parquet(cls, path: str | Path) -> CountTable:
-        """Read what `to_parquet` wrote."""
-        import pyarrow.parquet as pq
-
-        return cls.from_arrow(pq.read_table(str(path)))
 
     def _columns(self) -> tuple[Any, ...]:
         return (self.facets, self.stratum, self.label, self.prediction, self.score, self.weight)

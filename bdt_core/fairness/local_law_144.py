@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Literal
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import SpecError
-from bdt_core.fairness.coding import Level, Threshold, column, numbers
-from bdt_core.fairness.counting import count_rows
+from bdt_core.fairness.coding import Level
 from bdt_core.fairness.counts import CountTable, Group
-from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.fairness.simultaneous import compare_at_once
 from bdt_core.inference import Comparison
 from bdt_core.result import Result
@@ -80,78 +76,11 @@ class ImpactTable(Result):
     median: float | None
 
 
-def impact_ratios(
-    frame: pd.DataFrame,
-    columns: Sequence[str],
-    *,
-    selected: str | None = None,
-    positive: Positive = 1,
-    score: str | None = None,
-    exclude_below: float | None = None,
-    alpha: float = 0.05,
-) -> tuple[ImpactTable, ...]:
-    """Compute impact ratios for each column, and for their intersection.
-
-    Parameters
-    ----------
-    frame : DataFrame
-        One row per applicant.
-    columns : sequence of str
-        Such as sex and race/ethnicity.
-    selected : str, optional
-        Column that says who was selected; `positive` are its favourable values.
-    score : str, optional
-        Numeric score instead: counted are those strictly above the median of all scores.
-    exclude_below : float, optional
-        Leave categories under this share of the applicants out of the ratios; the rule allows .02.
-    alpha : float
-        Intervals have confidence 1 - alpha, for all categories of a table at once.
-
-    Returns
-    -------
-    tuple of ImpactTable
-        One per column and, with several columns, one for all together.
-
-    Raises
-    ------
-    SpecError
-        Neither or both of `selected` and `score`, or a share outside 0 to 1.
-    DataError
-        Columns that do not exist or cannot be used.
-
-    Examples
-    --------
-    >>> frame = pd.DataFrame({"sex": ["f"] * 10 + ["m"] * 10, "hired": [1] * 3 + [0] * 7 + [1] * 6 + [0] * 4})
-    >>> [table] = impact_ratios(frame, ["sex"], selected="hired")
-    >>> [(one.category, one.rate, one.impact_ratio) for one in table.categories]
-    [(('f',), 0.3, 0.5), (('m',), 0.6, 1.0)]
-    """
-    if (selected is None) == (score is None):
-        raise SpecError("Name either the column of who was selected, or the column of scores.")
-    if exclude_below is not None and not 0.0 <= exclude_below < 1.0:
-        raise SpecError(f"exclude_below is a share of the applicants, 0 to 1; found {exclude_below}.")
-    median = None
-    outcome, thresholds, wanted = selected, {}, positive
-    if score is not None:
-        values = numbers(column(frame, score), score)
-        values = values[np.isfinite(values)]
-        median = float(np.median(values)) if values.size else 0.0
-        wanted = Threshold(median)
-        outcome, thresholds = score, {score: wanted}
-    table = count_rows(frame, columns, prediction=outcome, thresholds=thresholds)
-    sets = [(name,) for name in columns] + ([tuple(columns)] if len(columns) > 1 else [])
-    chosen = favourable(table.predictions, wanted)
-    return tuple(
-        impact_table(table.by(*names), chosen, exclude_below=exclude_below, median=median, alpha=alpha)
-        for names in sets
-    )
-
-
 def impact_table(
     table: CountTable,
     selected: NDArray[np.bool_],
     *,
-    exclude_below: float | None = None,
+    exclude_below: float,
     median: float | None = None,
     alpha: float = 0.05,
 ) -> ImpactTable:
@@ -163,8 +92,8 @@ def impact_table(
         Applicants by category and prediction.
     selected : ndarray of bool, shape (predictions,)
         Which of the table's predictions count as selected, or as a score on the good side of the median.
-    exclude_below : float, optional
-        Share of the applicants below which a category is left out of the ratios.
+    exclude_below : float
+        Share of the applicants below which a category is left out of the ratios; the rule allows .02.
     median : float, optional
         The score that divides the predictions; None where people are selected.
     alpha : float
@@ -176,7 +105,7 @@ def impact_table(
     with_outcome = np.array([one is not None for one in table.predictions], dtype=bool)
     unknown = [None in group for group in table.groups]
     total = int(n.sum())
-    excluded = n < (exclude_below or 0.0) * total
+    excluded = n < exclude_below * total
     top = _top(n, events, excluded)
     compare = partial(compare_at_once, groups=int(((n > 0) & ~excluded).sum()), chosen=True, alpha=alpha)
     return ImpactTable(

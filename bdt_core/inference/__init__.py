@@ -22,7 +22,6 @@ from bdt_core.inference.multiplicity import adjust_p_values
 from bdt_core.inference.power import minimum_detectable_difference, rate_difference_beyond, required_rows
 from bdt_core.inference.proportions import (
     difference_limits,
-    jeffreys_interval,
     koopman_interval,
     newcombe_interval,
     rate_interval,
@@ -48,7 +47,6 @@ __all__ = [
     "drawing_needs_rows",
     "interval_at_once",
     "interval_of_selected",
-    "jeffreys_interval",
     "koopman_interval",
     "mean_interval",
     "mid_p_value",

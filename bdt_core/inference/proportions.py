@@ -63,48 +63,6 @@ def wilson_interval(events: Any, n: Any, confidence: float = 0.95) -> tuple[Any,
 
 
 @overload
-def jeffreys_interval(events: float, n: float, confidence: float = ...) -> tuple[float, float]: ...
-@overload
-def jeffreys_interval(events: Numbers, n: Numbers | float, confidence: float = ...) -> Limits: ...
-def jeffreys_interval(events: Any, n: Any, confidence: float = 0.95) -> tuple[Any, Any]:
-    """Jeffreys' interval for a proportion: quantiles of Beta(events + 1/2, n - events + 1/2).
-
-    The lower limit is 0 without events, the upper limit is 1 when every row is an event.
-
-    Parameters
-    ----------
-    events, n : float or array
-        Events and rows.
-    confidence : float, default 0.95
-        Coverage wanted.
-
-    Returns
-    -------
-    low, high : float or array of float64
-        Limits inside [0, 1]; NaN where n is 0.
-
-    Raises
-    ------
-    DataError
-        Events outside 0..n, or not finite.
-    SpecError
-        Confidence outside (0, 1).
-
-    References
-    ----------
-    Brown, L. D., Cai, T. T., DasGupta, A. (2001). Statistical Science 16, 101-133, section 4.1.1.
-
-    Examples
-    --------
-    >>> low, high = jeffreys_interval(0, 10)
-    >>> low, round(high, 4)
-    (0.0, 0.2172)
-    """
-    x, rows = counts_pair(events, n)
-    return _plain(*_jeffreys(x, rows, fraction(confidence, "confidence")))
-
-
-@overload
 def rate_interval(events: float, n: float, confidence: float = ...) -> tuple[float, float]: ...
 @overload
 def rate_interval(events: Numbers, n: Numbers | float, confidence: float = ...) -> Limits: ...
@@ -112,12 +70,18 @@ def rate_interval(events: Any, n: Any, confidence: float = 0.95) -> tuple[Any, A
     """Interval for a proportion: Jeffreys' below 40 rows, Wilson's from 40 on.
 
     That is the recommendation of Brown, Cai and DasGupta (2001), section 5. Parameters, results and errors
-    are those of `wilson_interval`.
+    are those of `wilson_interval`. Jeffreys' limits are quantiles of Beta(events + 1/2, n - events + 1/2); the lower
+    one is 0 without events, and the upper one 1 when every row is an event.
+
+    References
+    ----------
+    Brown, L. D., Cai, T. T., DasGupta, A. (2001). Statistical Science 16, 101-133, sections 4.1.1 and 5.
 
     Examples
     --------
-    >>> rate_interval(3, 20) == jeffreys_interval(3, 20)
-    True
+    >>> low, high = rate_interval(0, 10)
+    >>> low, round(high, 4)
+    (0.0, 0.2172)
     >>> rate_interval(30, 200) == wilson_interval(30, 200)
     True
     """

@@ -21,6 +21,9 @@ MIN_WORD_ROWS = 5
 MIN_LEVEL_ROWS = 10
 """The same for a level of a categorical column."""
 
+MIN_ROWS = 30
+"""A cluster with fewer rows, or persons, on either side is not told apart by its features."""
+
 
 @dataclass(frozen=True)
 class Word:
@@ -69,9 +72,7 @@ def top_words(
     *,
     n_words: int = 20,
     method: Literal["ctfidf", "lda"] = "ctfidf",
-    stop_words: str | list[str] | None = "english",
     exclude: Sequence[str] = (),
-    random_state: int = 0,
 ) -> tuple[tuple[Word, ...], ...]:
     """The words that tell each cluster (0, 1, ...) from the others, at most `n_words`, most typical first.
 
@@ -81,7 +82,7 @@ def top_words(
     Dirichlet Allocation", JMLR 3, 2003): a topic model with as many topics as clusters, and for each cluster the words
     of the topic that its texts are mostly about; two clusters can share one.
 
-    `stop_words` do not count, nor those to `exclude`, such as the names of the groups, which would head every list.
+    English stop words do not count, nor those to `exclude`, such as names of groups, which would head every list.
     Ties are in the order of the alphabet. Words in fewer than 5 rows are not shown. DataError unless there is one text
     per label; SpecError for an unknown method.
     """
@@ -95,7 +96,7 @@ def top_words(
     clusters = int(labels.max(initial=-1)) + 1
     order = np.lexsort((labels, np.array([str(text) for text in texts], dtype=object)))
     labels = labels[order]
-    vectorizer = CountVectorizer(stop_words=stop_words)
+    vectorizer = CountVectorizer(stop_words="english")
     try:
         counts = vectorizer.fit_transform([str(texts[i]) for i in order]).tocsr()
     except ValueError:  # nothing but stop words
@@ -107,7 +108,7 @@ def top_words(
     counts, words = counts[:, np.flatnonzero(shown)], words[shown]
     if not len(words):
         return ((),) * clusters
-    weights = _lda(counts, labels, clusters, random_state) if method == "lda" else _ctfidf(counts, labels, clusters)
+    weights = _lda(counts, labels, clusters) if method == "lda" else _ctfidf(counts, labels, clusters)
     rows = _per_cluster((counts > 0).astype(np.int64), labels, clusters)
     return tuple(
         tuple(
@@ -141,24 +142,19 @@ def feature_differences(
     clusters: int,
     *,
     alpha: float = 0.05,
-    min_rows: int = 30,
     n_features: int = 10,
     persons: NDArray[np.uint64] | None = None,
 ) -> tuple[tuple[FeatureDifference, ...], ...]:
     """Columns that differ most between each cluster and all other rows, the strongest effect first.
 
     Use rows that the clusters were not made of: on those every feature differs, by construction. `clusters` counts
-    empty ones, too; one with fewer than `min_rows` rows, on either side, is left out. Numbers are tested by Welch's
+    empty ones, too; one with fewer than `MIN_ROWS` rows, on either side, is left out. Numbers are tested by Welch's
     test (the exact one for two values), categories by chi-squared over all levels. Given `persons`, the hash of whom
-    each row belongs to, tests and ``min_rows`` count persons.
+    each row belongs to, tests and `MIN_ROWS` count persons.
     """
     who = None if persons is None else np.unique(persons, return_inverse=True)[1]
     differences = [
-        [
-            one
-            for name in frame.columns
-            if (one := _compare(frame[name], labels == label, alpha, min_rows, who)) is not None
-        ]
+        [one for name in frame.columns if (one := _compare(frame[name], labels == label, alpha, who)) is not None]
         for label in range(clusters)
     ]
     adjusted = iter(adjust_p_values([one.p_value for columns in differences for one in columns], "bh"))
@@ -169,25 +165,25 @@ def feature_differences(
 
 
 def _compare(
-    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
-    return (_compare_numbers if holds_numbers(column) else _compare_levels)(column, inside, alpha, min_rows, who)
+    return (_compare_numbers if holds_numbers(column) else _compare_levels)(column, inside, alpha, who)
 
 
 def _compare_numbers(
-    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
     values = column.to_numpy(dtype=np.float64, na_value=np.nan)
     known = np.isfinite(values)
     a, b = values[known & inside], values[known & ~inside]
     two_values = len(np.unique(values[known])) <= 2
-    result = compare_samples(a, b, test="auto" if two_values else "welch", alpha=alpha, min_rows=min_rows)
+    result = compare_samples(a, b, test="auto" if two_values else "welch", alpha=alpha, min_rows=MIN_ROWS)
     if who is not None:
         steps = Steps.of(np.unique(values[known]))
         x, size = steps.count(values), int(who.max()) + 1
         in_a, in_b = known & inside, known & ~inside
         sums = person_sums(x[in_a], who[in_a], size), person_sums(x[in_b], who[in_b], size)
-        result = compare_persons(result, sums[0], sums[1], steps, min_rows=min_rows)
+        result = compare_persons(result, sums[0], sums[1], steps, min_rows=MIN_ROWS)
     if result.effect_size is None or result.p_value is None or result.mean_a is None or result.mean_b is None:
         return None
     return FeatureDifference(
@@ -197,20 +193,20 @@ def _compare_numbers(
 
 
 def _compare_levels(
-    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, min_rows: int, who: NDArray[np.intp] | None
+    column: pd.Series[Any], inside: NDArray[np.bool_], alpha: float, who: NDArray[np.intp] | None
 ) -> FeatureDifference | None:
     texts = column.astype("object").where(column.notna(), "(missing)").to_numpy(dtype=str)
     levels, codes = np.unique(texts, return_inverse=True)
     a = np.bincount(codes[inside], minlength=len(levels))
     b = np.bincount(codes[~inside], minlength=len(levels))
-    result = compare_category_counts(a, b, alpha=alpha, min_rows=min_rows)
+    result = compare_category_counts(a, b, alpha=alpha, min_rows=MIN_ROWS)
     if who is not None:
         size = int(who.max()) + 1
         has = [(codes == level).astype(np.float64) for level in range(len(levels))]
         sums = [
             (person_sums(one[inside], who[inside], size), person_sums(one[~inside], who[~inside], size)) for one in has
         ]
-        result = compare_categories_of_persons(result, a, b, sums, min_rows=min_rows)
+        result = compare_categories_of_persons(result, a, b, sums, min_rows=MIN_ROWS)
     enough = a + b >= MIN_LEVEL_ROWS
     if result.effect_size is None or result.p_value is None or not enough.any():
         return None
@@ -230,10 +226,10 @@ def _ctfidf(counts: Any, labels: NDArray[Any], clusters: int) -> NDArray[np.floa
     return weights
 
 
-def _lda(counts: Any, labels: NDArray[Any], clusters: int, random_state: int) -> NDArray[np.float64]:
+def _lda(counts: Any, labels: NDArray[Any], clusters: int) -> NDArray[np.float64]:
     from sklearn.decomposition import LatentDirichletAllocation
 
-    model = LatentDirichletAllocation(n_components=max(clusters, 1), random_state=random_state)
+    model = LatentDirichletAllocation(n_components=max(clusters, 1), random_state=0)
     shares = model.fit_transform(counts)
     topics = model.components_ / model.components_.sum(axis=1, keepdims=True)
     main = [int(shares[labels == label].sum(axis=0).argmax()) for label in range(clusters)]

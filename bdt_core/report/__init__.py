@@ -12,7 +12,6 @@ from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
     from bdt_core.report.changes import write_changes
-    from bdt_core.report.document import document_schema
     from bdt_core.report.figures import figure_png, figure_svg
     from bdt_core.report.html import render_html, render_notebook
     from bdt_core.report.markdown import render_markdown
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
 
 __all__ = [
     "canonical_json",
-    "document_schema",
     "figure_png",
     "figure_svg",
     "for_publication",
@@ -36,7 +34,6 @@ __all__ = [
 
 _HOMES = {
     "canonical_json": ".write",
-    "document_schema": ".document",
     "figure_png": ".figures",
     "figure_svg": ".figures",
     "for_publication": ".publication",

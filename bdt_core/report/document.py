@@ -1,4 +1,4 @@
-"""The report as data: typed models, from which the JSON Schema of report.json is generated.
+"""The report as data: typed models of the parts of report.json.
 
 What the stages hand on stands in the document as it is; the models here are of what is put together from several
 stages. Every printed form is drawn from this document alone.
@@ -12,12 +12,9 @@ from dataclasses import dataclass
 from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr
-from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
-from pydantic_core import core_schema
 
 from bdt_core.clustering.stability import Word
 from bdt_core.declared import DeclaredOutcomes
-from bdt_core.errors import SpecError
 from bdt_core.fairness.characteristics import Characteristics
 from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.reported_groups import Groups
@@ -26,7 +23,7 @@ from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
-from bdt_core.result import SCHEMA_VERSION, Part, Real
+from bdt_core.result import Part, Real
 from bdt_core.said import Text
 from bdt_core.scan.blanks import Blanks
 from bdt_core.scan.results import WorstGroups
@@ -416,44 +413,3 @@ def _without_persons(part: Any) -> Any:
     if isinstance(part, dict):
         return {name: _without_persons(one) for name, one in part.items() if one is not None or name not in _OF_PERSONS}
     return [_without_persons(one) for one in part] if isinstance(part, list) else part
-
-
-class _Schema(GenerateJsonSchema):
-    """Numbers may be infinite, whole ones count something, and members need no titles beside their names."""
-
-    def float_schema(self, schema: core_schema.FloatSchema) -> JsonSchemaValue:  # noqa: ARG002
-        return {"anyOf": [{"type": "number"}, {"enum": ["Infinity", "-Infinity"]}]}
-
-    def int_schema(self, schema: core_schema.IntSchema) -> JsonSchemaValue:  # noqa: ARG002
-        return {"type": "integer", "minimum": 0}
-
-    def field_title_should_be_set(self, schema: Any) -> bool:  # noqa: ARG002
-        return False
-
-
-def document_schema(version: int = SCHEMA_VERSION) -> dict[str, Any]:
-    """The JSON Schema (draft 2020-12) of a version of the document.
-
-    A version never loses or changes a member; members may be added to it, which ``schema_minor`` counts, so readers
-    must pass over what they do not know.
-
-    Raises
-    ------
-    SpecError
-        There is no such version.
-
-    Examples
-    --------
-    >>> document_schema()["properties"]["schema_version"]
-    {'const': 2, 'type': 'integer'}
-    """
-    if version != SCHEMA_VERSION:
-        raise SpecError(f"The report has no version {version} of its schema; there is version {SCHEMA_VERSION}.")
-    schema = Document.model_json_schema(schema_generator=_Schema, mode="serialization")
-    for part, members in _STAGES_OWN.items():
-        model = schema["$defs"][{"slices": "Slices", "local_bias": "LocalBias"}[part]]
-        for member in members:
-            del model["properties"][member]
-    schema["properties"]["schema_version"] = {"const": SCHEMA_VERSION, "type": "integer"}
-    schema["properties"]["sentences"] = {"type": "array", "items": {"type": "object"}}
-    return {"$schema": _Schema.schema_dialect, **schema, "title": "Bias audit report"}

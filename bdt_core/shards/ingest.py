@@ -63,7 +63,7 @@ def ingest(
     Parameters
     ----------
     batches : iterable of DataFrame
-        With the same columns and types; see `bdt_core.table.batches.read_batches`.
+        With the same columns and types; see `bdt_core.table.batches.open_batches`.
     spec : AuditSpec
     folder : str or Path
         Where the shards go; everybody who works on them must see it.

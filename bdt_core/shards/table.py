@@ -167,23 +167,15 @@ class ShardedTable:
         return table.replace_schema_metadata({**table.schema.metadata, _META: json.dumps(place).encode()})
 
     @classmethod
-    def from_arrow(cls, table: pa.Table, engine: ShardEngine | None = None) -> ShardedTable | None:
-        """Undo `to_arrow`; None for another table.
-
-        Parameters
-        ----------
-        table : pyarrow.Table
-        engine : ShardEngine, optional
-            By default the one that the specification names, opened when it is first needed.
-        """
+    def from_arrow(cls, table: pa.Table) -> ShardedTable | None:
+        """Undo `to_arrow`; None for another table. The engine is the one that the specification names."""
         note = (table.schema.metadata or {}).get(_META)
         if note is None:
             return None
         place = json.loads(note)
         header = AuditTable.from_arrow(table)
         shards = tuple(Shard(place["folder"], number, rows) for number, rows in enumerate(place["shards"]))
-        if engine is None:
-            engine = engine_of_process(header.spec)
+        engine = engine_of_process(header.spec)
         return cls(header, shards, engine, place["part"], place["audited_rows"], place["part_rows"])
 
     def _with(self, frame: pd.DataFrame) -> AuditTable:

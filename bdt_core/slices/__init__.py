@@ -2,7 +2,7 @@
 
 from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
 from bdt_core.slices.results import Bounded, LatticeNode, Slice, Slices
-from bdt_core.slices.search import find_slices, find_slices_in
+from bdt_core.slices.search import find_slices
 
 __all__ = [
     "Bounded",
@@ -13,5 +13,4 @@ __all__ = [
     "SlicedColumn",
     "Slices",
     "find_slices",
-    "find_slices_in",
 ]

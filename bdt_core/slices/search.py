@@ -113,10 +113,6 @@ def find_slices(
     DataError
         A column does not exist, is not numeric or two-valued where it must be, or no outcome is known.
 
-    See Also
-    --------
-    find_slices_in : The same with rows that are divided already.
-
     Notes
     -----
     Rates are tested with the mid-p value of the exact conditional test, means with Welch's t and, where it rejects
@@ -163,61 +159,6 @@ def find_slices(
     if not 0.0 < test_size < 1.0:
         raise SpecError(f"test_size must lie between 0 and 1, both excluded; found {test_size!r}.")
     return _search(_divided(frame, [*names, *measure.columns], test_size, random_state), names, measure, settings)
-
-
-def find_slices_in(
-    train: pd.DataFrame,
-    test: pd.DataFrame,
-    *,
-    columns: Sequence[str] | None = None,
-    label: str | None = None,
-    prediction: str | None = None,
-    outcome: str | None = None,
-    metric: str = "error_rate",
-    better: Better | None = None,
-    positive: Positive | None = None,
-    positive_prediction: Positive | None = None,
-    max_conditions: int = 3,
-    min_support: float = 0.01,
-    min_rows: int = 30,
-    fdr: float = 0.10,
-    alpha: float = 0.05,
-    bins: int = 5,
-    max_levels: int = 50,
-    max_tests: int = 100,
-    permutations: int = 0,
-    random_state: int = 0,
-) -> Slices:
-    """Search for slices on train rows and test them on test rows, which are other rows.
-
-    Parameters
-    ----------
-    train, test : DataFrame
-        With the same columns, and no row in both: nobody checks that.
-
-    Returns
-    -------
-    Slices
-
-    See Also
-    --------
-    find_slices : Divides the rows itself; the other parameters, and what is raised, are described there.
-
-    Examples
-    --------
-    >>> rows = pd.DataFrame({"sex": ["f", "m"] * 500, "y": [0, 1, 0, 0] * 250, "p": [1, 1, 0, 0] * 250})
-    >>> found = find_slices_in(rows[:500], rows[500:], label="y", prediction="p", metric="fpr")
-    >>> found.worst.name, found.worst.comparison.mean_a, found.worst.comparison.mean_b
-    ('sex is f', 0.5, 0.0)
-    """
-    settings = _settings(locals())
-    train, test = frame_at_hand(train, "train"), frame_at_hand(test, "test")
-    measure = _measure(train, locals())
-    names = _names(train, columns, measure)
-    for name in (*names, *measure.columns):
-        if name not in test.columns:
-            raise DataError(f'The test rows have no column "{name}", which the train rows have.')
-    return _search([train, test], names, measure, settings)
 
 
 def _search(

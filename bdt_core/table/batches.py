@@ -23,20 +23,22 @@ from bdt_core.table.joining import ArrayBeside, JoinedTable
 from bdt_core.table.levels import chosen_spellings, level_counts, merged_spellings, respelled
 from bdt_core.table.named_files import hiding_secrets
 from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
-from bdt_core.table.source_size import SourceSize, measure_source, schema_of
+from bdt_core.table.source_size import SourceSize, measure_source
 from bdt_core.table.source_tables import arrays_beside, joined_table, main_table, refuse_unfit
 
-__all__ = ["Batches", "SourceSize", "measure_source", "open_batches", "read_batches", "schema_of"]
+__all__ = ["Batches", "SourceSize", "measure_source", "open_batches"]
 
 
-def read_batches(
-    source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None
-) -> Iterator[pd.DataFrame]:
-    """Read a table batch by batch.
+def open_batches(
+    source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None, keep: bool = False
+) -> Batches:
+    """The batches of a table, to be read as often as needed; types and number of rows are settled once.
 
     Set under each other, the batches are what `bdt_core.table.sources.read_table` gives: the same rows in the same
     order, and the same columns with the same types, wherever one batch ends and the next begins. No more than about
-    two batches are in memory, and the table that ``source.join`` names.
+    two batches are in memory, and the table that ``source.join`` names. Each is a DataFrame with
+    ``attrs["bdt_joined"]``, where a table is joined: what the join has found for the rows of this batch; and with
+    ``attrs["bdt_reading"]``, where reading has left out lines or understood a notation.
 
     The types are settled before the first batch. Parquet: from the footers, and from one pass over the columns of
     categories. Text, JSON lines: by one earlier pass. Query: it runs twice in one transaction, so that both times it
@@ -51,44 +53,14 @@ def read_batches(
         Rows of each batch but the last.
     columns : collection of str, optional
         Read these only, in the order of the table.
-
-    Yields
-    ------
-    DataFrame
-        With ``attrs["bdt_joined"]``, where a table is joined: what the join has found for the rows of this batch; and
-        with ``attrs["bdt_reading"]``, where reading has left out lines or understood a notation.
-
-    Raises
-    ------
-    SourceError
-        As `bdt_core.table.sources.read_table` does, before the first batch whenever that is possible; and when a
-        file changes or disappears meanwhile.
-
-    Examples
-    --------
-    >>> [len(batch) for batch in read_batches("demo:compas", batch_rows=3000)]
-    [3000, 3000, 1214]
-    """
-    batches = open_batches(source, batch_rows=batch_rows, columns=columns)
-    return _closing(batches)
-
-
-def open_batches(
-    source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None, keep: bool = False
-) -> Batches:
-    """The batches of a table, to be read as often as needed; types and number of rows are settled once.
-
-    Parameters
-    ----------
-    source, batch_rows, columns
-        As in `read_batches`.
     keep : bool, default False
         Keep in memory what has to be read for the types, so that it is read once.
 
     Raises
     ------
     SourceError
-        As `read_batches` does.
+        As `bdt_core.table.sources.read_table` does, before the first batch whenever that is possible; and when a
+        file changes or disappears meanwhile.
 
     Examples
     --------
@@ -258,11 +230,6 @@ def _of_frame(frame: pd.DataFrame, columns: Collection[str] | None) -> Batches:
     names = _selected(list(frame.columns), columns, "The table")
     dtypes = {name: frame[name].dtype for name in names}
     return Batches(len(frame), dtypes, max(len(frame), 1), "The table", _FrameTable(frame), dtypes)
-
-
-def _closing(batches: Batches) -> Iterator[pd.DataFrame]:
-    with batches:
-        yield from batches
 
 
 def _selected(names: list[str], columns: Collection[str] | None, table: str) -> list[str]:

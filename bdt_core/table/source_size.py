@@ -8,8 +8,7 @@ from typing import Any
 
 import pandas as pd
 
-from bdt_core.spec import Join, Source
-from bdt_core.table.column_types import Dtype
+from bdt_core.spec import Source
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesTable
 from bdt_core.table.frames import handed_over
@@ -75,48 +74,6 @@ def measure_source(source: Any) -> SourceSize:
         with other_table(source.join, source) as other:
             size = _together(size, _size(other))
     return size
-
-
-def schema_of(source: Any) -> dict[str, Dtype]:
-    """Names and types of the columns, from the footers of Parquet files, else from the first rows.
-
-    Parameters
-    ----------
-    source : Source, str, Path, or a table
-        As `bdt_core.table.sources.read_table` takes it.
-
-    Returns
-    -------
-    dict of str to dtype of pandas
-        In the order of the table. Later rows may widen the type of a text's or a query's column, and add categories.
-
-    Raises
-    ------
-    SourceError
-        Nothing is there, or footers of Parquet files cannot be read or do not agree.
-
-    Examples
-    --------
-    >>> str(schema_of("demo:compas")["age"])
-    'int64'
-    """
-    if not isinstance(source, Source | str | Path):
-        return dict(handed_over(source).dtypes)
-    source = source if isinstance(source, Source) else Source(path=str(source))
-    with main_table(source) as table:
-        dtypes = dict(table.beginning(_SAMPLE_ROWS).dtypes)
-    dtypes |= {array.column: array.dtype for array in arrays_beside(source)}
-    if source.join is not None:
-        with other_table(source.join, source) as other:
-            found = dict(other.beginning(_SAMPLE_ROWS).dtypes)
-        dtypes |= {name: found[name] for name in _added(source.join, list(map(str, found)))}
-    return dtypes
-
-
-def _added(join: Join, columns: list[str]) -> list[str]:
-    """Columns that a join adds."""
-    keys = [join.key] if isinstance(join.key, str) else join.key
-    return [name for name in columns if name not in keys and (join.columns is None or name in join.columns)]
 
 
 def _size(table: FilesTable | QueryTable) -> SourceSize:

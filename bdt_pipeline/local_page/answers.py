@@ -25,7 +25,7 @@ from bdt_core.proposal import (
     proposed,
 )
 from bdt_core.said import Column, say
-from bdt_core.spec import Better, BiasVariable, Derivation
+from bdt_core.spec import Better, BiasVariable
 from bdt_pipeline.proposed.init_spec import spec_text
 from bdt_pipeline.proposed.named_table import name_of
 
@@ -36,7 +36,6 @@ ROLES: Mapping[Use, Role] = {
     "feature": "feature", "protected": "protected", "legitimate": "feature", "person": "left out",
     "left out": "left out",
 }  # fmt: skip
-ERRORS: tuple[Derivation, ...] = ("error", "false_positive_rate", "false_negative_rate")
 
 
 @dataclass(frozen=True)

@@ -21,7 +21,7 @@ from jsonschema import Draft202012Validator
 
 from bdt_core import audit, said
 from bdt_core.errors import SpecError
-from bdt_core.report import document_schema, for_publication
+from bdt_core.report import for_publication
 from bdt_core.report.comment import render_comment
 from bdt_core.report.dossier import FORMS, build_dossier, dossier_markdown
 from bdt_core.report.gate_result import build_gate_result
@@ -33,6 +33,7 @@ from bdt_core.result import Result
 from bdt_core.spec import json_schema, parse_spec
 from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.verdict import LIMITS, GateResult, register
+from tests.core.report.described import document_schema
 from tests.core.verdict.against import against
 from tests.core.verdict.test_evidence import QUICK, people
 from tests.pipeline.conftest import run

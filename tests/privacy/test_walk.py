@@ -9,18 +9,18 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-import jsonschema
 import numpy as np
 import pandas as pd
 import pypdf
 import pytest
 
 from bdt_core.audit import AuditResult, audit
-from bdt_core.report import document_schema, for_publication, render_html, render_markdown
+from bdt_core.report import for_publication, render_html, render_markdown
 from bdt_core.report.dossier import FORMS, build_dossier
 from bdt_core.report.figures import figure_names
 from bdt_core.spec import parse_spec
 from bdt_pipeline.commands.run_dossier import files_of
+from tests.core.report.described import described
 
 MINIMUM = 30
 MARKS = ("zzrare", "zzplace", "zzjob", "zzlabel", "zzperson", "zzfolder", "zzpeople", "zzcolumn", "zzdrop", "zzaddress")
@@ -148,7 +148,7 @@ def texts(walked: tuple[AuditResult, dict[str, Path]]) -> dict[str, str]:
 def test_the_form_is_made_by_the_schema_and_of_itself(walked: Any, published: dict[str, Any]) -> None:
     assert published == for_publication(walked[0].document)
     assert for_publication(published) == published
-    jsonschema.validate(published, document_schema())
+    described().validate(published)
     assert "publication" not in walked[0].document
     assert published["publication"] == {
         "base": 10, "minimum": 30, "rates_from": 50, "counted": "people", "findings_left_out": 0,

@@ -59,7 +59,6 @@ def test_any_parts_in_any_order_add_up_to_the_whole(rows, random, parts):
 def test_json_and_arrow_give_the_table_back(rows):
     table = table_of(rows)
     assert CountTable.from_dict(json.loads(json.dumps(table.to_dict()))) == table
-    assert CountTable.from_arrow(table.to_arrow()) == table
     assert table.rows == len(rows)
 
 
@@ -75,14 +74,6 @@ def test_missing_values_are_counted_and_leave_known_rows_alone(rows):
     assert table.known().rows == len(known)
     assert table.known(in_strata=True).rows == len(known.dropna(subset=["dept"]))
     assert table.by("sex").known().rows == len(frame.dropna(subset=["sex", "label", "prediction"]))
-
-
-def test_parquet_is_the_same_bytes_each_time(tmp_path):
-    table = table_of([("f", 1, 1, 0, "A", 0.25, 2.0), ("m", 2, 0, 0, "B", None, 1.0)])
-    for name in ("one", "two"):
-        table.to_parquet(tmp_path / name)
-    assert (tmp_path / "one").read_bytes() == (tmp_path / "two").read_bytes()
-    assert CountTable.from_parquet(tmp_path / "one") == table
 
 
 def test_counts_equal_a_group_by():

@@ -17,7 +17,6 @@ from referencing import Registry, Resource
 
 from bdt_core.errors import SpecError
 from bdt_core.report import for_publication
-from bdt_core.report.document import document_schema
 from bdt_core.report.dossier import FORMS, build_dossier, card, dossier_markdown, dossier_pdf
 from bdt_core.report.dossier.catalogue import fields, form, resolve, words_of
 from bdt_core.report.dossier.tables import _TABLES
@@ -27,6 +26,7 @@ from bdt_core.spec.about import About, Publication, Status
 from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.verdict import Verdict
 from tests.core.joined.made_tables import quick_audit
+from tests.core.report.described import document_schema
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
 _SCHEMAS = Path("shared") / "data" / "schemas"

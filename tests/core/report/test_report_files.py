@@ -13,11 +13,11 @@ import pytest
 
 from bdt_core.audit import audit
 from bdt_core.errors import OutputError
-from bdt_core.report import canonical_json, document_schema, render_html, write_reports
+from bdt_core.report import canonical_json, render_html, write_reports
 from bdt_core.report.printed import printed, printed_once
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.spec import parse_spec
-from tests.core.report.described import described, described_and_nothing_else
+from tests.core.report.described import described, described_and_nothing_else, document_schema
 from tests.core.report.sample_document import DOCUMENTS, fail
 
 COMPAS = {

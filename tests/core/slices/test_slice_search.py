@@ -15,13 +15,21 @@ from scipy import stats
 from bdt_core.errors import BDTError, DataError, SpecError
 from bdt_core.fairness import bias_metrics
 from bdt_core.inference import adjust_p_values, compare_counts, compare_samples, newcombe_interval
-from bdt_core.slices import Slices, find_slices, find_slices_in
+from bdt_core.slices import Slices, find_slices
 from bdt_core.slices.columns import MOST_LEVELS
-from bdt_core.slices.measure import slice_metrics
+from bdt_core.slices.measure import resolve, slice_metrics
+from bdt_core.slices.search import _divided, _search
+from bdt_core.slices.settings import Settings
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from benchmarks.slices import compas_table
 
 PLANTED = {"gender is F", "age_group is 51+", "region is rural"}
+
+
+def in_parts(train, test, columns, label, prediction):
+    """The search in rows that are divided already, as `find_slices` makes it after dividing them."""
+    measure = resolve("error_rate", label=label, prediction=prediction)
+    return _search([train, test], columns, measure, Settings())
 
 
 def in_sample(frame, **how):
@@ -129,9 +137,9 @@ def test_the_planted_slice_comes_first(seed, honest):
 
 
 def test_every_figure_of_a_slice_equals_its_definition():
-    frame = mixed()
-    train, test = frame[:1500], frame[1500:]
-    found = find_slices_in(train, test, columns=["sex", "age", "income", "race"], label="y", prediction="p")
+    frame, columns = mixed(), ["sex", "age", "income", "race"]
+    found = find_slices(frame, columns=columns, label="y", prediction="p")
+    train, test = _divided(frame, [*columns, "y", "p"], 0.5, 0)
     assert found.reported
     wrong = (test.y != test.p).to_numpy()
     wrong_train = (train.y != train.p).to_numpy()
@@ -191,8 +199,8 @@ def test_the_direction_decides_what_is_worse(better):
 
 def test_means_take_welchs_test_of_the_rows():
     frame = mixed()
-    train, test = frame[:1500], frame[1500:]
-    found = find_slices_in(train, test, columns=["sex", "age"], outcome="loss", better="lower")
+    found = find_slices(frame, columns=["sex", "age"], outcome="loss", better="lower")
+    test = _divided(frame, ["sex", "age", "loss"], 0.5, 0)[1]
     assert found.metric == "mean"
     assert found.worst
     permuted = 0
@@ -383,8 +391,8 @@ def test_it_comes_back_from_json():
 def test_bins_come_from_the_train_rows_alone():
     frame = mixed()
     train, test = frame[:1500], frame[1500:]
-    one = find_slices_in(train, test, columns=["age"], label="y", prediction="p")
-    other = find_slices_in(train, test.assign(age=test.age + 1000), columns=["age"], label="y", prediction="p")
+    one = in_parts(train, test, ["age"], "y", "p")
+    other = in_parts(train, test.assign(age=test.age + 1000), ["age"], "y", "p")
     assert one.columns == other.columns
 
 
@@ -485,8 +493,6 @@ def test_other_tables_that_cannot_be_used():
         find_slices(pd.concat([mixed(), mixed()], axis=1), columns=["sex"], label="y", prediction="p")
     with pytest.raises(DataError, match="is taken: rename"):
         find_slices(mixed().assign(**{BIAS_VARIABLE: 1.0}), label="y", prediction="p")
-    with pytest.raises(DataError, match='no column "age"'):
-        find_slices_in(mixed(), mixed().drop(columns="age"), label="y", prediction="p")
 
 
 @pytest.mark.parametrize(
@@ -559,7 +565,7 @@ def test_words_for_positive_values():
 def test_slices_without_enough_test_rows_are_named_and_not_tested():
     frame = people()
     test = frame[frame.region == "urban"].head(1000)
-    found = find_slices_in(frame, test, label="label", prediction="prediction")
+    found = in_parts(frame, test, ["gender", "age_group", "region"], "label", "prediction")
     untested = [one for one in found.slices if one.status == "not_testable"]
     assert untested
     for one in untested:

@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import jsonschema
 import numpy as np
 import pandas as pd
 import pytest
 
 from bdt_core.audit import audit
-from bdt_core.report.document import document_schema
 from bdt_core.report.markdown import render_markdown
 from bdt_core.slices import Slices, bound, counting, find_slices
 from bdt_core.slices.bound import most_combinations
@@ -25,6 +23,7 @@ from bdt_core.spec import SliceSearch, parse_spec
 from bdt_core.stages import Stages
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_pipeline import bias_audit_definitions
+from tests.core.report.described import described
 from tests.core.tables_in_blocks import TableInBlocks, audit_table
 
 WIDE = 60
@@ -189,7 +188,7 @@ def test_reports_say_what_was_left_out() -> None:
     frame = people()
     spec = {**SPEC, "worst_groups": None}
     wide = audit(frame, {**spec, "features": {"include": list(frame.columns[:-1])}}).document
-    jsonschema.validate(wide, document_schema())
+    described().validate(wide)
     (left_out,) = wide["slices"]["bounded"]
     assert (left_out["conditions"], left_out["combinations"], len(left_out["columns"])) == (3, 34_220, 50)
     said = " ".join(render_markdown(wide).split())

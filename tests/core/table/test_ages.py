@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from bdt_core.errors import SourceError, SpecError
 from bdt_core.spec import Source, load_spec
 from bdt_core.table.ages import with_ages
-from bdt_core.table.batches import open_batches, read_batches
+from bdt_core.table.batches import open_batches
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.sources import as_source_reads_it, read_table
 
@@ -69,7 +69,7 @@ def test_whole_in_blocks_and_in_memory(tmp_path: Path, kind: str, on: str, expec
     with open_batches(source, batch_rows=60) as batches:
         assert batches.parts() is None
         pd.testing.assert_frame_equal(pd.concat(list(batches), ignore_index=True), whole)
-    (alone,) = read_batches(source, columns=["born"])
+    (alone,) = open_batches(source, columns=["born"])
     assert alone.columns.tolist() == ["born"]
     assert alone["born"].tolist() == whole["born"].tolist()
     handed = as_source_reads_it(table(), source)

@@ -26,7 +26,7 @@ from hypothesis import strategies as st
 from bdt_core.spec import Source
 from bdt_core.table import parquet_files, text_files
 from bdt_core.table import records as records_module
-from bdt_core.table.batches import open_batches, read_batches
+from bdt_core.table.batches import open_batches
 from bdt_core.table.sources import JOINED, read_table
 
 
@@ -165,7 +165,7 @@ def test_folders_of_hive(tmp_path: Path) -> None:
     whole = assert_same(str(tmp_path), 5)
     pd.testing.assert_frame_equal(whole, pq.read_table(tmp_path).to_pandas())
     assert whole["year"].cat.categories.tolist() == [10, 9]
-    only = pd.concat(read_batches(str(tmp_path), columns=["group"], batch_rows=5), ignore_index=True)
+    only = pd.concat(open_batches(str(tmp_path), columns=["group"], batch_rows=5), ignore_index=True)
     pd.testing.assert_frame_equal(only, whole[["group"]])
 
 
@@ -375,12 +375,12 @@ def test_arrays_and_labels_beside_a_table(tmp_path):
         whole = assert_same(source, 3)
         assert whole[["y", "ok"]].dtypes.astype(str).tolist() == dtypes
         assert whole["y"].iloc[9] == 0
-        batches = list(read_batches(source, batch_rows=3))
+        batches = list(open_batches(source, batch_rows=3))
         assert sum(one.attrs[JOINED]["without_match"] for one in batches) == 10 - known
         assert sum(one.attrs[JOINED]["rows"] for one in batches) == 10
-        only = list(read_batches(source, batch_rows=4, columns={"y", "p"}))
+        only = list(open_batches(source, batch_rows=4, columns={"y", "p"}))
         pd.testing.assert_frame_equal(pd.concat(only, ignore_index=True), whole[["p", "y"]])
-        assert list(next(read_batches(source, columns={"age"})).columns) == ["age"]
+        assert list(next(iter(open_batches(source, columns={"age"}))).columns) == ["age"]
 
 
 @settings(max_examples=40)

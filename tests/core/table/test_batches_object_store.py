@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.errors import SourceError
-from bdt_core.table.batches import measure_source, open_batches, read_batches
+from bdt_core.table.batches import measure_source, open_batches
 from bdt_core.table.sources import read_table
 from tests.object_store import SECRET
 
@@ -51,7 +51,7 @@ def test_an_object_that_is_deleted_written_again_or_broken_is_named(bucket: str)
     body = FRAME.to_parquet(index=False)
     for i in range(4):
         others.put(f"own/{i}.parquet", body)
-    batches = read_batches(f"{bucket}/own", batch_rows=9)
+    batches = iter(open_batches(f"{bucket}/own", batch_rows=9))
     next(batches)
     others.delete("own/2.parquet")
     next(batches)
@@ -59,12 +59,12 @@ def test_an_object_that_is_deleted_written_again_or_broken_is_named(bucket: str)
         next(batches)
     assert SECRET not in str(caught.value)
     others.put("own/2.parquet", body)
-    batches = read_batches(f"{bucket}/own", batch_rows=9)
+    batches = iter(open_batches(f"{bucket}/own", batch_rows=9))
     others.put("own/1.parquet", FRAME[::-1].to_parquet(index=False))
     next(batches)
     with pytest.raises(SourceError, match=r"File 2 of 4: .*1\.parquet was written again while"):
         next(batches)
     others.put("own/3.parquet", body[:-9])
-    for read in (read_table, read_batches, measure_source):
+    for read in (read_table, open_batches, measure_source):
         with pytest.raises(SourceError, match=r"File 4 of 4: .*3\.parquet cannot be read as Parquet"):
             read(f"{bucket}/own")
