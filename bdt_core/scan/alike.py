@@ -11,8 +11,8 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
+from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.scan.columns import ScannedColumn, fit_column
-from bdt_core.scan.conditions import GroupCondition, members
 
 _ROWS_PER_STRATUM = 40
 _MOST_CLASSES, _FEWEST_CLASSES = 20, 5

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Level, canonical, code_column, column, level_order, numbers
-from bdt_core.scan.conditions import GroupCondition
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.scan.results import LeftOutColumn, SearchedColumn
 from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
 from bdt_core.table.facts import holds_numbers

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.scan.columns import ScannedColumn
-from bdt_core.scan.conditions import GroupCondition
 
 PRICE = 0.7
 """Of the description length of a condition. With less, groups grow conditions that mean nothing; with more, small

@@ -12,9 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.inference.summaries import Scale, Summary, summarise
 from bdt_core.scan.alike import Alike
-from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.scan.rows import Floats, Numbers, ScanRows
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows, scale_of, seen_outcomes
 

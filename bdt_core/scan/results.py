@@ -12,10 +12,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
+from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.result import AuditPart
 from bdt_core.said import Text, say
-from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.table.summaries import Drawn
 
 Better = Literal["lower", "higher"]

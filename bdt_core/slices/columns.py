@@ -17,7 +17,9 @@ from numpy.typing import NDArray
 
 from bdt_core import words
 from bdt_core.errors import DataError
-from bdt_core.fairness.coding import Level, code_column, column, is_among, level_order, numbers
+from bdt_core.fairness.coding import Level, code_column, column, level_order, numbers
+from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.written import WrittenCondition
 from bdt_core.said import Numeral, Text, say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
@@ -37,43 +39,6 @@ _TOO_MANY, _NOT_COMPARABLE = "too many", "not comparable"
 
 
 @dataclass(frozen=True)
-class Condition:
-    """What holds for one column of a slice.
-
-    Attributes
-    ----------
-    column : str
-    text : str
-        In words, such as "sex is f", "age 26 to 40" or "income is missing".
-    kind : {"value", "interval", "missing"}
-    value : bool, int, float, str or None
-        Of a value.
-    low, high : float or None
-        Of an interval: strictly above `low`, up to and with `high`; None is no bound.
-    whole : bool
-        Of an interval: whether all numbers of the column are whole.
-    """
-
-    column: str
-    text: Text
-    kind: Literal["value", "interval", "missing"]
-    value: Level = None
-    low: float | None = None
-    high: float | None = None
-    whole: bool = False
-
-    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Which rows of a table meet it."""
-        if self.kind == "missing":
-            return column(frame, self.column).isna().to_numpy(dtype=bool)
-        if self.kind == "interval":
-            of_rows = numbers(column(frame, self.column), self.column)
-            low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
-            return np.asarray((of_rows > low) & (of_rows <= high))
-        return code_column(frame, self.column).rows_with(lambda level: is_among(level, (self.value,)))
-
-
-@dataclass(frozen=True)
 class SlicedColumn:
     """A column that the search uses.
 
@@ -81,7 +46,7 @@ class SlicedColumn:
     ----------
     name : str
     kind : {"values", "intervals"}
-    conditions : tuple of Condition
+    conditions : tuple of GroupCondition
         Those that hold for enough train rows.
     other_rows : int
         Train rows for which none of them holds.
@@ -89,7 +54,7 @@ class SlicedColumn:
 
     name: str
     kind: Literal["values", "intervals"]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[WrittenCondition, ...]
     other_rows: int
 
 
@@ -328,12 +293,11 @@ def _from_intervals(name: str, edges: tuple[float, ...], counted: _Intervals, mi
     """How a column of numbers is coded, from the rows of its intervals; or why it cannot be used."""
     rows = counted.rows
     bounds = [None, *edges, None]
-    candidates: list[tuple[Any, Condition, int]] = []
+    candidates: list[tuple[Any, GroupCondition, int]] = []
     for i in range(len(edges) + 1):
-        low, high, whole = bounds[i], bounds[i + 1], counted.whole
-        text = words.interval_condition(name, low, high, whole=whole)
-        candidates.append((i, Condition(name, text, "interval", None, low, high, whole), int(rows[i])))
-    candidates.append((None, Condition(name, words.value_condition(name, None), "missing"), int(rows[-1])))
+        interval = GroupCondition(name, "interval", low=bounds[i], high=bounds[i + 1], whole=counted.whole)
+        candidates.append((i, interval, int(rows[i])))
+    candidates.append((None, GroupCondition(name, "missing", missing=True), int(rows[-1])))
     return _fitted(name, "intervals", edges, candidates, int(rows.sum()), min_rows)
 
 
@@ -344,10 +308,8 @@ def _from_levels(name: str, rows: Levels, max_levels: int, min_rows: int) -> Fit
     if isinstance(rows, str) or len(rows) > max_levels:
         values = say("more than {N}", N=words.count(MOST_COUNTED)) if isinstance(rows, str) else words.count(len(rows))
         return say("it has {N} different values, more than {Nmost}: group them", N=values, Nmost=Numeral(max_levels))
-    candidates: list[tuple[Any, Condition, int]] = []
-    for level in sorted(rows, key=level_order):
-        kind: Literal["value", "missing"] = "missing" if level is None else "value"
-        candidates.append((level, Condition(name, words.value_condition(name, level), kind, level), rows[level]))
+    levels = sorted(rows, key=level_order)
+    candidates = [(level, GroupCondition.of_level(name, level), rows[level]) for level in levels]
     return _fitted(name, "values", (), candidates, sum(rows.values()), min_rows)
 
 
@@ -355,7 +317,7 @@ def _fitted(
     name: str,
     kind: Literal["values", "intervals"],
     edges: tuple[float, ...],
-    candidates: Sequence[tuple[Any, Condition, int]],
+    candidates: Sequence[tuple[Any, GroupCondition, int]],
     total: int,
     min_rows: int,
 ) -> FittedColumn | str:

@@ -9,10 +9,12 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core.groups.conditions import members
+from bdt_core.groups.written import WrittenCondition
 from bdt_core.inference import Comparison
 from bdt_core.result import AuditPart
 from bdt_core.said import Text
-from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
+from bdt_core.slices.columns import ExcludedColumn, SlicedColumn
 from bdt_core.slices.measure import Better
 from bdt_core.table.summaries import Drawn
 
@@ -45,7 +47,7 @@ class Slice:
     ----------
     name : str
         The conditions in words, joined by "and".
-    conditions : tuple of Condition
+    conditions : tuple of GroupCondition
     train_rows, test_rows : int
         Rows that meet all conditions.
     train_support, test_support : float
@@ -86,7 +88,7 @@ class Slice:
     """
 
     name: Text
-    conditions: tuple[Condition, ...]
+    conditions: tuple[WrittenCondition, ...]
     train_rows: int
     train_support: float
     train_value: float
@@ -126,10 +128,7 @@ class Slice:
         DataError
             A column is missing, or not numeric where it was.
         """
-        inside = np.ones(len(frame), dtype=bool)
-        for one in self.conditions:
-            inside &= one.holds(frame)
-        return inside
+        return members(frame, self.conditions)
 
 
 @dataclass(frozen=True)
@@ -137,7 +136,7 @@ class LatticeNode:
     """A part of the worst slice's conditions, or all of them, against everybody else on the test rows."""
 
     name: Text
-    conditions: tuple[Condition, ...]
+    conditions: tuple[WrittenCondition, ...]
     rows: int
     support: float
     comparison: Comparison
