@@ -10,9 +10,9 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core import words
 from bdt_core.fairness.coding import Threshold, code_column
 from bdt_core.groups.conditions import GroupCondition, members
+from bdt_core.groups.results import OfConditions
 from bdt_core.inference import adjust_p_values, compare_counts
 from bdt_core.inference.exact_sums import exact_sum
 from bdt_core.inference.persons import Persons, compare_persons, person_sums
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class BlankGroup:
+class BlankGroup(OfConditions):
     """People of a group whose outcome is not known, against everybody else.
 
     Attributes
@@ -75,11 +75,6 @@ class BlankGroup:
     confirmed: bool
     difference: float
     worst_case: float
-
-    @property
-    def words(self) -> str:
-        """The conditions, readable."""
-        return words.all_of([one.words for one in self.conditions])
 
 
 @dataclass(frozen=True, repr=False)

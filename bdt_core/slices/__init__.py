@@ -1,12 +1,11 @@
 """Every intersection of conditions in which people fare worse, with error control."""
 
-from bdt_core.slices.columns import ExcludedColumn, SlicedColumn
+from bdt_core.slices.columns import SlicedColumn
 from bdt_core.slices.results import Bounded, LatticeNode, Slice, Slices
 from bdt_core.slices.search import find_slices, find_slices_in
 
 __all__ = [
     "Bounded",
-    "ExcludedColumn",
     "LatticeNode",
     "Slice",
     "SlicedColumn",

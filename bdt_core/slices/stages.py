@@ -12,12 +12,13 @@ import numpy as np
 
 from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.groups.cells import LeftOutColumn
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference import Comparison, interval_of_selected
 from bdt_core.inference.persons import Persons
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
-from bdt_core.slices.columns import ExcludedColumn, SlicedColumn, fit_columns
+from bdt_core.slices.columns import SlicedColumn, fit_columns
 from bdt_core.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.slices.measure import MEAN, Measure
 from bdt_core.slices.outcome import outcomes_alike
@@ -90,7 +91,7 @@ def search(
         min_rows=min_train_rows,
     )
     columns = [one.sliced for one in fitted]
-    excluded = (*(ExcludedColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
+    excluded = (*(LeftOutColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
     outcomes = outcomes_alike(list(zip(tables, seen, strict=True)), is_rate=measure.metric != MEAN)
     parts = [
         Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows, of_part)
@@ -240,7 +241,7 @@ def _lattice(
 
 
 def _reason(
-    excluded: Sequence[ExcludedColumn],
+    excluded: Sequence[LeftOutColumn],
     candidates: Candidates,
     tested: Tested,
     train: Part,

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdt_core.slices.columns import fit_columns, interval_positions, quantile_edges, roundest
+from bdt_core.groups.cells import interval_positions
+from bdt_core.slices.columns import fit_columns, quantile_edges
 from bdt_core.table.blocks import OUTCOME, OneBlock
+from bdt_core.table.cuts import roundest
 
 N = 1000
 
@@ -29,8 +31,8 @@ def texts(column):
 def test_numbers_are_cut_into_bins_of_about_equally_many_rows_at_readable_edges():
     age = np.random.default_rng(0).uniform(18, 80, N)
     column, codes = fit(age)
-    assert len(column.edges) == 4
-    assert all(edge == int(edge) for edge in column.edges)
+    assert len(column.cells.edges) == 4
+    assert all(edge == int(edge) for edge in column.cells.edges)
     assert np.bincount(codes).min() > 150
     for condition, rows in zip(column.sliced.conditions, np.bincount(codes), strict=True):
         low = -np.inf if condition.low is None else condition.low
@@ -136,7 +138,7 @@ def test_a_million_different_numbers_are_five_bins():
     x = np.random.default_rng(0).normal(size=1_000_000)
     column, codes = fit(x, min_rows=1000)
     np.testing.assert_allclose(np.bincount(codes) / x.size, 0.2, atol=0.021)
-    assert all(len(f"{abs(edge):g}") <= 4 for edge in column.edges)
+    assert all(len(f"{abs(edge):g}") <= 4 for edge in column.cells.edges)
 
 
 def test_numbers_that_are_nearly_all_the_largest_are_cut_below_it():
