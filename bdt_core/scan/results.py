@@ -13,10 +13,9 @@ from bdt_core.groups.cells import CodedColumn, LeftOutColumn, OrderedColumn
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.groups.results import GroupsFound, OfConditions
 from bdt_core.inference.alike import AlikeComparison
+from bdt_core.metrics import Better
 from bdt_core.said import Text, say
 from bdt_core.table.summaries import Drawn
-
-Better = Literal["lower", "higher"]
 
 _MOST_TIMES = 1_000
 

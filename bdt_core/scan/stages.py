@@ -13,19 +13,20 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.groups.cells import CodedColumn, LeftOutColumn
+from bdt_core.metrics import Better
 from bdt_core.said import say
 from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
 from bdt_core.scan.columns import fit_columns
 from bdt_core.scan.curse import winners_curse
 from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
-from bdt_core.scan.measuring import How, Measured, design_effect, measure, way_to_summarise
+from bdt_core.scan.measuring import Measured, design_effect, measure, way_to_summarise
 from bdt_core.scan.null import p_value, scores_by_chance
-from bdt_core.scan.results import Better, Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
+from bdt_core.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
 from bdt_core.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
 from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
-from bdt_core.table.summaries import Drawn
+from bdt_core.table.summaries import Drawn, How
 
 _WEAKER = 2.0
 """Tables are made in which a group is worse by so many standard errors less than it was found to be."""

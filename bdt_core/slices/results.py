@@ -11,9 +11,9 @@ from bdt_core.groups.cells import LeftOutColumn
 from bdt_core.groups.results import GroupsFound, OfConditions
 from bdt_core.groups.written import WrittenCondition
 from bdt_core.inference import Comparison
+from bdt_core.metrics import Better
 from bdt_core.said import Text
 from bdt_core.slices.columns import SlicedColumn
-from bdt_core.slices.measure import Better
 from bdt_core.table.summaries import Drawn
 
 
