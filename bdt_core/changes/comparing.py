@@ -22,10 +22,10 @@ from bdt_core.changes.measuring import (
 )
 from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
 from bdt_core.errors import DataError
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference.estimates import Difference, MeanEstimate, critical_value
 from bdt_core.inference.persons import Hashes, Persons, PersonSums
 from bdt_core.ranking.finding import Finding
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import AuditSpec, FoundBy, reported_specification
 from bdt_core.spec.wording import wording
 from bdt_core.table.rows import Rows

@@ -11,8 +11,8 @@ from bdt_core.changes.comparing import EVERYBODY, Compared, Followed, changes_of
 from bdt_core.changes.measuring import Group, Sides
 from bdt_core.changes.results import Changes, People
 from bdt_core.errors import DataError
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference.estimates import GroupMean, KnownMean, MeanOfGroups
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec.wording import wording
 
 Document = Mapping[str, Any]
@@ -62,9 +62,7 @@ def compare_reported_groups(
     for columns in facets:
         of_a, of_b = found[0][columns], found[1][columns]
         for values in dict.fromkeys([*of_a, *of_b]):
-            conditions = tuple(
-                GroupCondition(column, "values", values=(value,)) for column, value in zip(columns, values, strict=True)
-            )
+            conditions = tuple(map(GroupCondition.of_level, columns, values))
             several.append(Followed(Group(conditions), _sides(of_a, values), _sides(of_b, values)))
     whole = [_together(list(one[facets[0]].values())) for one in found]
     everybody = Followed(EVERYBODY, *(Sides(one, None) for one in whole))

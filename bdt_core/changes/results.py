@@ -7,8 +7,8 @@ from typing import Any, Literal
 
 import pandas as pd
 
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.result import Result, Shown
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import Better, FoundBy
 from bdt_core.verdict.words import Verdict
 

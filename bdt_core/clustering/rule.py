@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from typing import Any
 
@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
+from bdt_core.groups.conditions import GroupCondition, members
 
 Counts = NDArray[np.int64]
 
@@ -22,53 +23,10 @@ _SAMPLE_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Condition:
-    """One condition on one column: a range ``above < x <= up_to`` of a number, or (not) a level.
-
-    A missing value meets no range; ``level=None`` stands for missing.
-    """
-
-    column: str
-    above: float | None = None
-    up_to: float | None = None
-    whole: bool = False
-    level: str | None = None
-    negated: bool = False
-
-    @property
-    def is_range(self) -> bool:
-        return self.above is not None or self.up_to is not None
-
-    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Whether each row meets the condition."""
-        column = frame[self.column]
-        if not self.is_range:
-            equal = column.isna().to_numpy() if self.level is None else _equals(column, self.level)
-            return np.asarray(equal != self.negated)
-        x = column.to_numpy(dtype=np.float64, na_value=np.nan)
-        with np.errstate(invalid="ignore"):
-            return (x > (-np.inf if self.above is None else self.above)) & (
-                x <= (np.inf if self.up_to is None else self.up_to)
-            )
-
-    def __str__(self) -> str:
-        if self.is_range:
-            return words.interval_condition(self.column, self.above, self.up_to, whole=self.whole)
-        return words.value_condition(self.column, self.level, negated=self.negated)
-
-
-@dataclass(frozen=True)
 class Rule:
     """Conditions that must all hold; none at all means everybody."""
 
-    conditions: tuple[Condition, ...]
-
-    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Whether each row meets all conditions."""
-        met = np.ones(len(frame), dtype=bool)
-        for one in self.conditions:
-            met &= one.holds(frame)
-        return met
+    conditions: tuple[GroupCondition, ...]
 
     def precision_and_recall(self, frame: pd.DataFrame, inside: NDArray[np.bool_]) -> tuple[float | None, float | None]:
         """Share of the rule's rows that are in the cluster, and share of the cluster's rows that the rule meets."""
@@ -76,19 +34,11 @@ class Rule:
 
     def count(self, frame: pd.DataFrame, inside: NDArray[np.bool_]) -> tuple[int, int, int]:
         """Rows that the rule meets, those of them in the cluster, and rows of the cluster; they add up over blocks."""
-        met = self.holds(frame)
+        met = members(frame, self.conditions)
         return int(met.sum()), int((met & inside).sum()), int(inside.sum())
 
     def __str__(self) -> str:
-        excluded: dict[str, list[str | None]] = {}
-        for one in self.conditions:
-            if one.negated:
-                excluded.setdefault(one.column, []).append(one.level)
-        told = [
-            words.value_condition(one.column, *excluded[one.column], negated=True) if one.negated else str(one)
-            for one in self.conditions
-        ]
-        return words.all_of(list(dict.fromkeys(told)))
+        return words.all_of([one.words for one in self.conditions])
 
 
 def precision_and_recall(met: int, both: int, inside: int) -> tuple[float | None, float | None]:
@@ -155,17 +105,19 @@ class _Column:
     def conditions(self) -> int:
         return len(self.levels) if self.values is None else len(self.values)
 
-    def holds(self, condition: Condition) -> NDArray[np.bool_]:
-        """Whether each row meets a condition on this column."""
-        if self.values is None or not condition.is_range:
-            code = len(self.values) if self.values is not None else self.levels.index(condition.level)
-            met: NDArray[np.bool_] = (self.codes == code) != condition.negated
-            return met
-        low = 0 if condition.above is None else np.searchsorted(self.values, condition.above, side="right")
-        high = len(self.values) if condition.up_to is None else np.searchsorted(self.values, condition.up_to, "right")
-        return (self.codes >= low) & (self.codes < high)
+    def holds(self, condition: GroupCondition) -> NDArray[np.bool_]:
+        """Whether each row meets a condition on this column, which names one level at most."""
+        if condition.kind == "interval":
+            assert self.values is not None
+            low = 0 if condition.low is None else np.searchsorted(self.values, condition.low, side="right")
+            high = len(self.values) if condition.high is None else np.searchsorted(self.values, condition.high, "right")
+            return (self.codes >= low) & (self.codes < high)
+        level = next(iter(condition.values), None)
+        code = len(self.values) if self.values is not None else self.levels.index(level)
+        met: NDArray[np.bool_] = (self.codes == code) != _is_negated(condition)
+        return met
 
-    def best(self, inside: NDArray[np.bool_], met: NDArray[np.bool_]) -> tuple[float, Condition | None]:
+    def best(self, inside: NDArray[np.bool_], met: NDArray[np.bool_]) -> tuple[float, GroupCondition | None]:
         """The condition that makes the best rule together with those already met, and its F1 score."""
         size = max(self.conditions(), int(self.codes.max(initial=0)) + 1)
         rows = np.bincount(self.codes[met], minlength=size)
@@ -177,7 +129,7 @@ class _Column:
         bound = self._best_bound(rows[known], hits[known], wanted)
         return max(bound, self._best_missing(rows, hits, wanted), key=lambda one: one[0])
 
-    def _best_missing(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
+    def _best_missing(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, GroupCondition | None]:
         """Whether a number is missing, or not."""
         assert self.values is not None
         missing, all_rows, all_hits = len(self.values), int(rows.sum()), int(hits.sum())
@@ -185,9 +137,9 @@ class _Column:
             return 0.0, None
         without, hit = int(rows[missing]), int(hits[missing])
         is_missing, is_known = _f1(without, hit, wanted), _f1(all_rows - without, all_hits - hit, wanted)
-        return float(max(is_missing, is_known)), Condition(self.name, negated=bool(is_known > is_missing))
+        return float(max(is_missing, is_known)), _of_level(self.name, None, negated=bool(is_known > is_missing))
 
-    def _best_bound(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
+    def _best_bound(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, GroupCondition | None]:
         assert self.values is not None
         if np.count_nonzero(rows) < 2:
             return 0.0, None
@@ -196,9 +148,9 @@ class _Column:
         above = _f1(rows[-1] - rows[:-1], hits[-1] - hits[:-1], wanted)
         if up_to.max() >= above.max():
             at = int(up_to.argmax())
-            return float(up_to[at]), Condition(self.name, up_to=self._bound(at), whole=self.is_whole)
+            return float(up_to[at]), GroupCondition(self.name, "interval", high=self._bound(at), whole=self.is_whole)
         at = int(above.argmax())
-        return float(above[at]), Condition(self.name, above=self._bound(at), whole=self.is_whole)
+        return float(above[at]), GroupCondition(self.name, "interval", low=self._bound(at), whole=self.is_whole)
 
     def _bound(self, at: int) -> float:
         """The shortest number that divides a value from the next one, so that words and rows agree to the digit."""
@@ -210,21 +162,25 @@ class _Column:
                 return short
         return value
 
-    def _best_level(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, Condition | None]:
+    def _best_level(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, GroupCondition | None]:
         is_level = _f1(rows, hits, wanted)
         is_not = _f1(rows.sum() - rows, hits.sum() - hits, wanted)
         negated = bool(is_not.max() > is_level.max())
         scores = is_not if negated else is_level
         at = int(scores.argmax())
-        return float(scores[at]), Condition(self.name, level=self.levels[at], negated=negated)
+        return float(scores[at]), _of_level(self.name, self.levels[at], negated=negated)
 
 
-def _equals(column: pd.Series, level: str) -> NDArray[np.bool_]:
-    """Whether each row has a level; a missing one has none."""
-    if isinstance(column.dtype, pd.CategoricalDtype):
-        wanted = [i for i, one in enumerate(column.cat.categories) if one == level]
-        return np.isin(column.cat.codes.to_numpy(), wanted)
-    return column.eq(level).to_numpy(dtype=bool, na_value=False)
+def _of_level(name: str, level: str | None, *, negated: bool) -> GroupCondition:
+    """That a column has a level, or has another; of others a missing value is one."""
+    condition = GroupCondition.of_level(name, level)
+    if not negated:
+        return condition
+    return replace(condition, missing=False) if level is None else replace(condition, excluded=True, missing=True)
+
+
+def _is_negated(condition: GroupCondition) -> bool:
+    return condition.excluded or (condition.kind == "missing" and not condition.missing)
 
 
 def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
@@ -233,14 +189,14 @@ def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
     by_name = {one.name: one for one in columns}
 
     @cache  # the last look at each condition asks again what an earlier one asked
-    def best(others: frozenset[Condition]) -> tuple[float, Condition | None]:
+    def best(others: frozenset[GroupCondition]) -> tuple[float, GroupCondition | None]:
         met = np.ones(len(inside), dtype=bool)
         for one in others:
             met &= by_name[one.column].holds(one)
         return max((column.best(inside, met) for column in columns), key=lambda pair: pair[0])
 
     score = float(_f1(len(inside), inside.sum(), inside.sum()))
-    chosen: list[Condition] = []
+    chosen: list[GroupCondition] = []
     while len(chosen) < _MAX_BOUNDS:
         grown, better = _improve(best, [*chosen, None], score)
         if better < score + _LEAST_GAIN or len({one.column for one in grown}) > _MAX_COLUMNS:
@@ -250,10 +206,10 @@ def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
 
 
 def _improve(
-    best: Callable[[frozenset[Condition]], tuple[float, Condition | None]],
-    slots: Sequence[Condition | None],
+    best: Callable[[frozenset[GroupCondition]], tuple[float, GroupCondition | None]],
+    slots: Sequence[GroupCondition | None],
     score: float,
-) -> tuple[list[Condition], float]:
+) -> tuple[list[GroupCondition], float]:
     """Fill the empty slot, then choose each condition anew given the others, until none gets better."""
     improved = True
     while improved:
@@ -267,33 +223,38 @@ def _improve(
     return [one for one in slots if one is not None], score
 
 
-def _merged(conditions: list[Condition], columns: list[_Column]) -> Rule:
-    """Join bounds on the same column; a level that is required makes excluded ones superfluous."""
-    merged: dict[tuple[str, Any], Condition] = {}
+def _merged(conditions: list[GroupCondition], columns: list[_Column]) -> Rule:
+    """Join bounds of a column, and levels that it must not have; a required level makes the latter superfluous."""
+    required = {one.column for one in conditions if not _is_negated(one)}
+    merged: dict[tuple[str, bool] | GroupCondition, GroupCondition] = {}
     for one in conditions:
-        if not one.is_range:
-            merged[(one.column, (one.level, one.negated))] = one
+        negated = _is_negated(one)
+        if negated and one.column in required:
             continue
-        old = merged.get((one.column, "range"), Condition(one.column))
-        merged[(one.column, "range")] = Condition(
-            one.column,
-            above=max((bound for bound in (old.above, one.above) if bound is not None), default=None),
-            up_to=min((bound for bound in (old.up_to, one.up_to) if bound is not None), default=None),
-            whole=old.whole or one.whole,
-        )
-    required = {one.column for one in merged.values() if one.is_range or not one.negated}
-    kept = [one for one in merged.values() if one.is_range or not one.negated or one.column not in required]
+        key = one if one.kind != "interval" and not negated else (one.column, negated)
+        merged[key] = _joined(merged[key], one) if key in merged else one
     by_name = {one.name: one for one in columns}
-    return Rule(tuple(_positively(one, by_name[one.column]) for one in kept))
+    return Rule(tuple(_positively(one, by_name[one.column]) for one in merged.values()))
 
 
-def _positively(condition: Condition, column: _Column) -> Condition:
+def _joined(one: GroupCondition, other: GroupCondition) -> GroupCondition:
+    """Two intervals of a column, or two sides of what it must not be, as a condition that holds where both do."""
+    if one.kind == "interval":
+        lows, highs = ([x for x in pair if x is not None] for pair in ((one.low, other.low), (one.high, other.high)))
+        return replace(one, low=max(lows, default=None), high=min(highs, default=None))
+    values = tuple(dict.fromkeys([*one.values, *other.values]))
+    return replace(one if one.values else other, values=values, missing=one.missing and other.missing)
+
+
+def _positively(condition: GroupCondition, column: _Column) -> GroupCondition:
     """Of two levels, "is not F" is "is M"."""
-    present = {column.levels[code] for code in np.unique(column.codes)} if column.levels else set()
-    others = present - {condition.level}
-    if not condition.negated or condition.is_range or len(others) != 1 or None in others:
+    if not _is_negated(condition) or not column.levels:
         return condition
-    return Condition(condition.column, level=others.pop())
+    excluded = {*condition.values, *([] if condition.missing else [None])}
+    others = {column.levels[code] for code in np.unique(column.codes)} - excluded
+    if len(others) != 1 or None in others:
+        return condition
+    return GroupCondition.of_level(condition.column, others.pop())
 
 
 def _f1(rows: Any, hits: Any, wanted: Any) -> Any:

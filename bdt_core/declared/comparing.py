@@ -15,6 +15,7 @@ from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.counts import Group
 from bdt_core.fairness.group_summaries import Grouped, PersonsByGroup, persons_by_group, summaries_by_group
 from bdt_core.fairness.metric_results import group_name
+from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.inference import (
     Comparison,
     adjust_p_values,
@@ -28,7 +29,6 @@ from bdt_core.inference import (
 from bdt_core.inference.persons import PersonSums, Steps, compare_persons, shrink_of_mean, spread_of
 from bdt_core.inference.summaries import Summary, ValueCounts
 from bdt_core.said import Column, Numeral, say
-from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.spec import AuditSpec
 from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import BIAS_VARIABLE
@@ -183,11 +183,7 @@ class _Facet:
 
     def _conditions(self, group: Group) -> tuple[GroupCondition, ...]:
         return tuple(
-            GroupCondition(name, "values", values=(value,))
-            if (cut := self._cuts.get(name)) is None
-            else GroupCondition(name, "interval", low=cut.value)
-            if value == cut.above
-            else GroupCondition(name, "interval", high=cut.value)
+            GroupCondition.of_level(name, value, self._cuts.get(name))
             for name, value in zip(self.columns, group, strict=True)
         )
 

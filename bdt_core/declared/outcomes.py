@@ -6,9 +6,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.result import Result, Shown
 from bdt_core.said import Text
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec.audit_spec import Better
 
 if TYPE_CHECKING:

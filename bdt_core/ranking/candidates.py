@@ -18,10 +18,10 @@ from scipy.special import ndtri
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
-from bdt_core.clustering.rule import Rule
 from bdt_core.clustering.stability import FOUND_AGAIN
 from bdt_core.declared import DeclaredOutcomes
 from bdt_core.fairness.coding import Level, code_column
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference import Comparison, adjust_p_values, interval_at_once
 from bdt_core.inference.permutation import PERMUTATIONS
 from bdt_core.local_bias.results import LocalBias, LocalCluster
@@ -29,10 +29,8 @@ from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.ranking.finding import Finding, Members
 from bdt_core.said import Numeral, of_ours, say
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.slices.columns import Condition
 from bdt_core.slices.results import Slices
 from bdt_core.spec import AuditSpec, FoundBy
 from bdt_core.spec import LocalBias as LocalBiasSettings
@@ -87,7 +85,7 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
         yield _finding(
             who, "clusters", measured, (comparison.difference, *both), float(p_value), at_floor=_at_floor(comparison),
             better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),
-            described=_of_rule(one.found.rule) if fits else (),
+            described=one.found.rule.conditions if fits else (),
             reach=_quantile(spec.significance.alpha / len(compared)), on_test_rows=True,
         )  # fmt: skip
 
@@ -100,7 +98,7 @@ def from_slices(found: Slices, measured: str) -> Iterator[Finding]:
             continue
         yield _finding(
             one.name, "slices", measured, (one.comparison.difference, *interval), one.p_adjusted, better=found.better,
-            conditions=tuple(map(_condition, one.conditions)), reach=_quantile(found.alpha / found.tests),
+            conditions=one.conditions, reach=_quantile(found.alpha / found.tests),
             on_test_rows=not found.in_sample, at_floor=_at_floor(one.comparison),
         )  # fmt: skip
 
@@ -153,24 +151,21 @@ def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Ite
         inside, outside = of_group[str(worse)], of_group[str(other)]
         if inside.value is None or outside.value is None:
             continue
-        rows, group = round(inside.rows * times), _of_group(settings.group, worse)
+        rows, group = round(inside.rows * times), GroupCondition.of_level(settings.group, worse)
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         yield Finding(
             who=say("{rule}, in place {number} of local bias", rule=group.words, number=words.number(one.label)),
             found_by="local_bias", rows=rows, share=rows / audited_rows, measured=metric.measured or metric.words,
             mean_inside=inside.value, mean_outside=outside.value, difference=abs(gap.gap), low=low, high=high,
             p_value=gap.p_adjusted, people_harmed=None, described=(group,),
-            compared_with=(_of_group(settings.group, other),), place=_place(one, settings.group, found.settings.alpha),
+            compared_with=(GroupCondition.of_level(settings.group, other),),
+            place=_place(one, settings.group, found.settings.alpha),
             place_words=tuple(each.word for each in one.about.words[:_WORDS_TOLD]),
             places=None
             if in_file
             else partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
             embeddings=in_file, reach=_quantile(found.settings.alpha), on_test_rows=True,
         )  # fmt: skip
-
-
-def _of_group(column: str, group: str | None) -> GroupCondition:
-    return GroupCondition(column, "values", values=(str(group),))
 
 
 def _place(one: LocalCluster, group: str, alpha: float) -> tuple[FeatureDifference, ...]:
@@ -206,34 +201,6 @@ def _quantile(alpha: float) -> float:
     return float(ndtri(1.0 - alpha / 2.0))
 
 
-def _condition(one: Condition) -> GroupCondition:
-    if one.kind == "interval":
-        return GroupCondition(one.column, "interval", low=one.low, high=one.high, whole=one.whole)
-    if one.kind == "missing":
-        return GroupCondition(one.column, "missing", missing=True)
-    return GroupCondition(one.column, "values", values=(one.value,))
-
-
-def _of_rule(rule: Rule) -> tuple[GroupCondition, ...]:
-    """A cluster's rule; what a column must not be is one condition."""
-    found: dict[str | tuple[str, str | None], GroupCondition] = {}
-    for one in rule.conditions:
-        if one.is_range:
-            found[one.column, str(one)] = GroupCondition(
-                one.column, "interval", low=one.above, high=one.up_to, whole=one.whole
-            )
-        elif one.level is None:
-            found[one.column, None] = GroupCondition(one.column, "missing", missing=not one.negated)
-        elif one.negated:
-            before = found[one.column].values if one.column in found else ()
-            found[one.column] = GroupCondition(
-                one.column, "values", values=(*before, one.level), excluded=True, missing=True
-            )
-        else:
-            found[one.column, one.level] = GroupCondition(one.column, "values", values=(one.level,))
-    return tuple(found.values())
-
-
 def level_groups(
     frame: pd.DataFrame, columns: Sequence[str]
 ) -> Iterator[tuple[tuple[GroupCondition, ...], NDArray[np.bool_]]]:
@@ -247,10 +214,7 @@ def level_groups(
     for codes in np.unique(rows, axis=0):
         levels: list[Level] = [one.levels[code] for one, code in zip(coded, codes, strict=True)]
         if None not in levels:
-            conditions = tuple(
-                GroupCondition(column, "values", values=(level,)) for column, level in zip(columns, levels, strict=True)
-            )
-            yield conditions, (rows == codes).all(axis=1)
+            yield tuple(map(GroupCondition.of_level, columns, levels)), (rows == codes).all(axis=1)
 
 
 def _in_cluster(frame: pd.DataFrame, *, clusters: Clusters, label: int) -> NDArray[np.bool_]:

@@ -13,12 +13,12 @@ from pydantic import Field
 
 from bdt_core import words
 from bdt_core.errors import DataError
+from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.harmless import harmless
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.result import InAudit, Plotted, Result, Shown
 from bdt_core.said import Text
-from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.spec import FoundBy
 from bdt_core.table.summaries import Drawn
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Literal
 from bdt_core import words
 from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
 from bdt_core.report.blocks import Block, Folded, Section, Table
-from bdt_core.report.first_page import Amount, Condition, Measure, _amounts, _Names, _size
+from bdt_core.report.first_page import Amount, Measure, _amounts, _Names, _size
 from bdt_core.report.prose import read_in
 from bdt_core.report.write import canonical_json, write_together
 
 if TYPE_CHECKING:
-    from bdt_core.scan.conditions import GroupCondition
+    from bdt_core.groups.conditions import GroupCondition
     from bdt_core.spec import FoundBy
     from bdt_core.words import Unit
 
@@ -58,14 +58,14 @@ class ToldChange:
 class ToldGroup:
     """A group and its changes; the first attributes are what the words for groups ask for."""
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[GroupCondition, ...]
     found_by: FoundBy
     people_a: int
     people_b: int
     change: ToldChange
     gap: ToldChange | None
     most: bool = False  # by their conditions even if these hold for most people, for A and B may differ in that
-    all_but: Condition | None = None
+    all_but: GroupCondition | None = None
 
 
 @dataclass(frozen=True)
@@ -78,6 +78,8 @@ class ChangesPage:
     measure : Measure
     unit : str or None
         Of means.
+    units : mapping
+        Of the numbers of columns, by the readers' names.
     people : People
     narrower : float or None
         As in `bdt_core.changes.Changes`; None below 1.05.
@@ -92,7 +94,7 @@ class ChangesPage:
     limit : HeldToLimit or None
     allowed : Amount or None
     has_findings : bool
-    too_small : tuple of tuple of Condition
+    too_small : tuple of tuple of GroupCondition
     min_people, statements : int
     alpha : float
     factors : tuple of str
@@ -108,6 +110,7 @@ class ChangesPage:
     source_b: str
     measure: Measure
     unit: str | None
+    units: Mapping[str, str]
     people: People
     narrower: float | None
     overall: ToldChange
@@ -120,7 +123,7 @@ class ChangesPage:
     limit: HeldToLimit | None
     allowed: Amount | None
     has_findings: bool
-    too_small: tuple[tuple[Condition, ...], ...]
+    too_small: tuple[tuple[GroupCondition, ...], ...]
     min_people: int
     statements: int
     alpha: float
@@ -147,7 +150,7 @@ def changes_page(changes: Changes) -> ChangesPage:
     def told(change: Change) -> ToldChange:
         return _told(change, safe.better, unit, names)
 
-    def conditions(several: Sequence[GroupCondition]) -> tuple[Condition, ...]:
+    def conditions(several: Sequence[GroupCondition]) -> tuple[GroupCondition, ...]:
         return tuple(map(names.condition, several))
 
     def group(one: GroupChange) -> ToldGroup:
@@ -168,6 +171,7 @@ def changes_page(changes: Changes) -> ChangesPage:
         source_b=safe.source_b,
         measure=names.measure(safe.is_rate),
         unit=names.unit,
+        units=names.units_of(safe.spec_a.get("units") or {}),
         people=safe.people,
         narrower=safe.narrower if safe.narrower is not None and safe.narrower >= 1.05 else None,
         overall=told(safe.overall),

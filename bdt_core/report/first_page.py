@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -22,10 +22,10 @@ from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
 from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
 
 if TYPE_CHECKING:
+    from bdt_core.groups.conditions import GroupCondition
     from bdt_core.inference.alike import AlikeComparison
     from bdt_core.ranking import Finding
     from bdt_core.report.document import Document, Printed
-    from bdt_core.scan.conditions import GroupCondition
     from bdt_core.spec import FoundBy
     from bdt_core.verdict.scope import Scope
     from bdt_core.words import Unit
@@ -41,7 +41,6 @@ PHONE = 360.0
 """The picture's words and bars end here: so much of the sheet is shown on a phone, a pixel or so for each point."""
 _NAME_LINE, _BAR = 12.0, 13.0
 _AMOUNT = 9.5
-_MOST_LEVELS = 4
 
 
 @dataclass(frozen=True)
@@ -59,40 +58,6 @@ class Amount:
     number: float
     of: int | None = None
     unit: str | None = None
-
-
-@dataclass(frozen=True)
-class Condition:
-    """What holds for the people of a group, in the readers' names; bounds are within the interval unless `beyond`.
-
-    Attributes
-    ----------
-    column : str
-    kind : {"interval", "values", "missing"}
-    low, high : float or None
-    beyond : bool
-        Whether numbers are above `low`, and not `low` itself.
-    unit : str or None
-    values : tuple of str
-        The first few.
-    more : int
-        How many further values there are.
-    excluded : bool
-        Whether it is all values but these.
-    missing : bool
-        Whether people of whom it is not known are in it, too.
-    """
-
-    column: str
-    kind: Literal["interval", "values", "missing"]
-    low: float | None
-    high: float | None
-    beyond: bool
-    unit: str | None
-    values: tuple[str, ...]
-    more: int
-    excluded: bool
-    missing: bool
 
 
 @dataclass(frozen=True)
@@ -153,12 +118,12 @@ class Group:
 
     Attributes
     ----------
-    conditions : tuple of Condition
+    conditions : tuple of GroupCondition
     found_by : str
         Of clusters the conditions describe them nearly; of local bias they are within one place of the data.
     place : tuple of Apart
         Of local bias: what sets that place apart.
-    compared_with : tuple of Condition
+    compared_with : tuple of GroupCondition
         Of local bias: the others of that place whom they are compared with; empty where that is everybody else.
     measure : Measure
     people : int
@@ -193,14 +158,14 @@ class Group:
         Whether the search could not have found them to be any surer.
     most : bool
         Whether they are more than half of all.
-    all_but : Condition or None
+    all_but : GroupCondition or None
         Of most people: what holds for everybody else, where one condition says so.
     """
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[GroupCondition, ...]
     found_by: FoundBy
     place: tuple[Apart, ...]
-    compared_with: tuple[Condition, ...]
+    compared_with: tuple[GroupCondition, ...]
     measure: Measure
     people: int
     share: Amount
@@ -220,14 +185,14 @@ class Group:
     place_words: tuple[str, ...]
     at_floor: bool
     most: bool
-    all_but: Condition | None
+    all_but: GroupCondition | None
 
 
 @dataclass(frozen=True)
 class DeclaredWorst:
     """The declared group that fares worst, and everybody else."""
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[GroupCondition, ...]
     inside: Amount
     outside: Amount
     certain: bool
@@ -287,13 +252,13 @@ class NotJudged:
 
     Attributes
     ----------
-    conditions : tuple of Condition
+    conditions : tuple of GroupCondition
     who : str
         Where no conditions say it.
     least : Amount
     """
 
-    conditions: tuple[Condition, ...]
+    conditions: tuple[GroupCondition, ...]
     who: str
     least: Amount
 
@@ -305,11 +270,11 @@ class Unknown:
     Attributes
     ----------
     people : int
-    more : tuple of Condition
+    more : tuple of GroupCondition
         Who lack it more often than others for sure; empty where nobody does.
     inside, outside : Amount
         Of these, and of everybody else, those who lack it.
-    worst : tuple of Condition
+    worst : tuple of GroupCondition
         Who might fare worst, were all of their missing outcomes bad, and good those of everybody else.
     largest : Amount or None
         How much worse they would fare then; None where they would not.
@@ -318,10 +283,10 @@ class Unknown:
     """
 
     people: int
-    more: tuple[Condition, ...]
+    more: tuple[GroupCondition, ...]
     inside: Amount
     outside: Amount
-    worst: tuple[Condition, ...]
+    worst: tuple[GroupCondition, ...]
     largest: Amount | None
     two_valued: bool
 
@@ -333,6 +298,8 @@ class FirstPage:
     Attributes
     ----------
     title, name : str
+    units : mapping
+        Of the numbers of columns, by the readers' names.
     about : mapping
         As in the specification.
     tested_on, next_review : date or None
@@ -352,7 +319,7 @@ class FirstPage:
         Whether somebody set a limit; else all are the tool's own.
     passed_from : Amount or None
         Where all limits hold: the share of the people from which on groups were ruled out.
-    breaking : tuple of Condition
+    breaking : tuple of GroupCondition
         Who breaks the limit for any group, where nobody named above breaks it; empty elsewhere.
     breaking_words : str or None
         The same people, where no conditions say who they are.
@@ -412,6 +379,7 @@ class FirstPage:
 
     title: str
     name: str
+    units: Mapping[str, str]
     about: dict[str, Any]
     tested_on: datetime.date | None
     next_review: datetime.date | None
@@ -428,7 +396,7 @@ class FirstPage:
     asks_use: bool
     agreed: bool
     passed_from: Amount | None
-    breaking: tuple[Condition, ...]
+    breaking: tuple[GroupCondition, ...]
     breaking_words: str | None
     judged: tuple[Judged, ...]
     not_judged: tuple[NotJudged, ...]
@@ -565,6 +533,7 @@ def _first_page(document: Document) -> FirstPage:
     return FirstPage(
         title=document.spec.get("title") or names.plain(document.name).capitalize(),
         name=document.name,
+        units={names.column(column): unit for column, unit in names.units.items()},
         about=about,
         tested_on=_day(about.get("tested_on")),
         next_review=_day(about.get("next_review")),
@@ -700,7 +669,9 @@ def _first_sight(document: Document, names: _Names, told: Sequence[Group]) -> Gr
     return None if any(one.conditions == first.conditions and one.fares_worse for one in told) else first
 
 
-def _declared_worst(document: Document, names: _Names, named: Sequence[tuple[Condition, ...]]) -> DeclaredWorst | None:
+def _declared_worst(
+    document: Document, names: _Names, named: Sequence[tuple[GroupCondition, ...]]
+) -> DeclaredWorst | None:
     """The declared group that fares worst: the worst of those for certain, where there are any."""
     found = getattr(document, "declared_outcomes", None)
     if found is None:
@@ -773,25 +744,15 @@ class _Names(Names):
         told = self.column(column)
         return f"{told}: {positive[0]}" if len(positive) == 1 and isinstance(positive[0], str) else told
 
-    def condition(self, one: GroupCondition) -> Condition:
+    def condition(self, one: GroupCondition) -> GroupCondition:
+        """The same condition on a column as readers call it and its levels; whole numbers have whole bounds."""
         low, high = one.low, one.high
         if one.whole:
-            low, high = None if low is None else math.floor(low) + 1.0, None if high is None else math.floor(high) * 1.0
-        told = _MOST_LEVELS if len(one.values) > _MOST_LEVELS + 1 else len(one.values)  # never "or 1 more"
-        return Condition(
-            column=self.column(one.column),
-            kind=one.kind,
-            low=low,
-            high=high,
-            beyond=not one.whole,
-            unit=self.unit_of(one.column),
-            values=tuple(self.level(one.column, value) for value in one.values[:told]),
-            more=len(one.values[told:]),
-            excluded=one.excluded,
-            missing=one.missing,
-        )
+            low, high = (None if bound is None else float(math.floor(bound)) for bound in (low, high))
+        values = tuple(self.level(one.column, value) for value in one.values)
+        return replace(one, column=self.column(one.column), low=low, high=high, values=values)
 
-    def all_but(self, one: GroupCondition, *, has_missing: bool) -> Condition | None:
+    def all_but(self, one: GroupCondition, *, has_missing: bool) -> GroupCondition | None:
         """What holds for everybody for whom a condition does not hold, where that is said as shortly."""
         if one.kind == "values":
             return self.condition(replace(one, excluded=False, missing=False)) if one.excluded and one.missing else None

@@ -14,9 +14,12 @@ from bdt_core.report.wording import asked, finite
 from bdt_core.said import AsItIs
 
 if TYPE_CHECKING:
+    from bdt_core.groups.conditions import GroupCondition
     from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Printed
     from bdt_core.slices.results import LatticeNode, Slice, Slices
+
+    _Boxes = dict[frozenset[GroupCondition], tuple[float, float, float, float]]
 
 SHOWN = 20
 _UNREPORTED_SHOWN = 10
@@ -146,7 +149,7 @@ def draw_lattice(document: Printed, said: FigureWords) -> Sheet:
     """Everybody, each condition of the worst intersection, and what they are together, level by level."""
     slices, unit = asked(document.slices), unit_of_slices(document)
     nodes = slices.lattice
-    alone = {one.conditions[0].text: one.name for one in nodes if len(one.conditions) == 1}
+    alone = {one.conditions[0]: one.name for one in nodes if len(one.conditions) == 1}
     letters = dict(zip(alone, ascii_uppercase, strict=False))
     levels: defaultdict[int, list[LatticeNode]] = defaultdict(list)
     for one in nodes:
@@ -160,7 +163,7 @@ def draw_lattice(document: Printed, said: FigureWords) -> Sheet:
     )
     y = sheet.top + 8
     everybody = (WIDTH / 2 - _WIDEST / 2, y, _WIDEST, _EVERYBODY)
-    boxes = {frozenset[str](): everybody}
+    boxes: _Boxes = {frozenset(): everybody}
     y += _EVERYBODY + _BETWEEN
     for level in sorted(levels):
         width = widths[level]
@@ -178,11 +181,11 @@ def draw_lattice(document: Printed, said: FigureWords) -> Sheet:
     return sheet
 
 
-def _parts(one: LatticeNode) -> frozenset[str]:
-    return frozenset(condition.text for condition in one.conditions)
+def _parts(one: LatticeNode) -> frozenset[GroupCondition]:
+    return frozenset(one.conditions)
 
 
-def _connect(sheet: Sheet, boxes: dict[frozenset[str], tuple[float, float, float, float]]) -> None:
+def _connect(sheet: Sheet, boxes: _Boxes) -> None:
     """Lines from each part to those with one condition more."""
     for part, (x, y, width, height) in boxes.items():
         for around, (to, top, wide, _) in boxes.items():
@@ -194,7 +197,7 @@ def _node(
     sheet: Sheet,
     document: Document,
     one: LatticeNode,
-    letters: dict[str, str],
+    letters: dict[GroupCondition, str],
     box: tuple[float, float, float, float],
     said: Mapping[str, str],
     *,
@@ -202,7 +205,7 @@ def _node(
 ) -> None:
     x, y, width, height = box
     sheet.box(*box, fill=HARM_TINT if worst else "white", edge=HARM if worst else GREY)
-    marks = [letters[condition.text] for condition in one.conditions]
+    marks = [letters[condition] for condition in one.conditions]
     if len(marks) == 1:
         sheet.text(x + 7, y + 11, marks[0], size=9, bold=True)
         for line, phrase in enumerate(sheet.wrap(sheet.said(one.name), width - 30, 8, _LINES)):

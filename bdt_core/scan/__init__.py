@@ -7,16 +7,14 @@ from typing import TYPE_CHECKING
 from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
-    from bdt_core.scan.conditions import GroupCondition
     from bdt_core.scan.results import Certificate, Searched, WorstGroup, WorstGroups
     from bdt_core.scan.search import find_worst_groups
 
-__all__ = ["Certificate", "GroupCondition", "Searched", "WorstGroup", "WorstGroups", "find_worst_groups"]
+__all__ = ["Certificate", "Searched", "WorstGroup", "WorstGroups", "find_worst_groups"]
 
 # A process that only compiles the kernels needs no SciPy.
 _HOMES = {
     "Certificate": ".results",
-    "GroupCondition": ".conditions",
     "Searched": ".results",
     "WorstGroup": ".results",
     "WorstGroups": ".results",

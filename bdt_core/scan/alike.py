@@ -11,8 +11,9 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
-from bdt_core.scan.columns import ScannedColumn, fit_column
-from bdt_core.scan.conditions import GroupCondition, members
+from bdt_core.groups.cells import CodedColumn
+from bdt_core.groups.conditions import GroupCondition, members
+from bdt_core.scan.columns import fit_column
 
 _ROWS_PER_STRATUM = 40
 _MOST_CLASSES, _FEWEST_CLASSES = 20, 5
@@ -24,11 +25,11 @@ class Alike:
 
     Attributes
     ----------
-    factors : tuple of ScannedColumn
+    factors : tuple of CodedColumn
     groups : tuple of tuple of GroupCondition
     """
 
-    factors: tuple[ScannedColumn, ...] = ()
+    factors: tuple[CodedColumn, ...] = ()
     groups: tuple[tuple[GroupCondition, ...], ...] = ()
 
     @property

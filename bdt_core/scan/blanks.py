@@ -10,13 +10,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core import words
-from bdt_core.fairness.coding import Level, Threshold, code_column
+from bdt_core.fairness.coding import Threshold, code_column
+from bdt_core.groups.conditions import GroupCondition, members
+from bdt_core.groups.results import OfConditions
 from bdt_core.inference import adjust_p_values, compare_counts
 from bdt_core.inference.exact_sums import exact_sum
 from bdt_core.inference.persons import Persons, compare_persons, person_sums
 from bdt_core.result import Result, Shown
-from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.scan.results import WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class BlankGroup:
+class BlankGroup(OfConditions):
     """People of a group whose outcome is not known, against everybody else.
 
     Attributes
@@ -75,11 +75,6 @@ class BlankGroup:
     confirmed: bool
     difference: float
     worst_case: float
-
-    @property
-    def words(self) -> str:
-        """The conditions, readable."""
-        return words.all_of([one.words for one in self.conditions])
 
 
 @dataclass(frozen=True, repr=False)
@@ -344,27 +339,16 @@ def _declared(rows: AuditTable, frame: pd.DataFrame, spec: AuditSpec) -> Iterato
     for facet in facets:
         if any(name not in frame.columns for name in facet):
             continue
-        cuts = [spec.groups.thresholds.get(name) for name in facet]
-        coded = [
-            code_column(frame, name, None if cut is None else Threshold(cut))
-            for name, cut in zip(facet, cuts, strict=True)
-        ]
+        named = [spec.groups.thresholds.get(name) for name in facet]
+        cuts = [None if one is None else Threshold(one) for one in named]
+        coded = [code_column(frame, name, cut) for name, cut in zip(facet, cuts, strict=True)]
         if any(len(one.counted()) > _MOST_LEVELS for one in coded):
             continue  # of numbers that nobody cuts into groups, and the search looks at them
         found, sizes = np.unique(np.stack([one.codes for one in coded], axis=1), axis=0, return_counts=True)
         for codes, n in zip(found, sizes.tolist(), strict=True):
             if min(n, len(frame) - n) >= spec.significance.min_rows:
                 levels = [one.levels[int(code)] for one, code in zip(coded, codes, strict=True)]
-                yield tuple(map(_condition, facet, levels, cuts))
-
-
-def _condition(column: str, level: Level, cut: float | None) -> GroupCondition:
-    if level is None:
-        return GroupCondition(column, "missing", missing=True)
-    if cut is None:
-        return GroupCondition(column, "values", values=(level,))
-    above = level == Threshold(cut).above
-    return GroupCondition(column, "interval", low=cut if above else None, high=None if above else cut)
+                yield tuple(map(GroupCondition.of_level, facet, levels, cuts))
 
 
 def _made_of(spec: AuditSpec) -> list[str]:

@@ -10,8 +10,8 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from bdt_core.scan.columns import ScannedColumn
-from bdt_core.scan.conditions import GroupCondition
+from bdt_core.groups.cells import CodedColumn
+from bdt_core.groups.conditions import GroupCondition
 
 PRICE = 0.7
 """Of the description length of a condition. With less, groups grow conditions that mean nothing; with more, small
@@ -31,7 +31,7 @@ class Language:
 
     Attributes
     ----------
-    columns : tuple of ScannedColumn
+    columns : tuple of CodedColumn
     offsets : ndarray of int64, shape (columns + 1,)
         First cell of each column.
     ordered : ndarray of bool, shape (columns,)
@@ -41,14 +41,14 @@ class Language:
         States that each search starts from.
     """
 
-    columns: tuple[ScannedColumn, ...]
+    columns: tuple[CodedColumn, ...]
     offsets: NDArray[np.int64]
     ordered: NDArray[np.bool_]
     prices: NDArray[np.float64]
     starts: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, columns: Sequence[ScannedColumn], sample: pd.DataFrame, random_state: int) -> Language:
+    def of(cls, columns: Sequence[CodedColumn], sample: pd.DataFrame, random_state: int) -> Language:
         """Of some columns; starts are as large as they are among the rows of a sample."""
         rows = [np.bincount(one.codes(sample), minlength=one.cells) for one in columns]
         offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
@@ -91,7 +91,7 @@ def _set_prices(levels: int) -> NDArray[np.float64]:
 
 
 def _starts(
-    columns: Sequence[ScannedColumn], rows: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], random_state: int
+    columns: Sequence[CodedColumn], rows: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], random_state: int
 ) -> NDArray[np.uint8]:
     """States of two random conditions each, of a sixth to three fifths of the rows."""
     rng = np.random.default_rng([random_state, 1])

@@ -12,11 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.inference.summaries import Scale, Summary, summarise
+from bdt_core.groups.conditions import GroupCondition, members
+from bdt_core.inference.summaries import Summary, summarise
 from bdt_core.scan.alike import Alike
-from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.scan.rows import Floats, Numbers, ScanRows
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows, scale_of, seen_outcomes
+from bdt_core.table.summaries import How
 
 
 @dataclass(frozen=True)
@@ -40,10 +41,6 @@ class Measured:
     mean_outside: float
     difference: float
     error: float
-
-
-How = Floats | Scale
-"""How an outcome is summarised: by its values, where they are few, or by sums on a scale."""
 
 
 def way_to_summarise(table: Blocks) -> How:

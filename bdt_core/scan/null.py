@@ -6,6 +6,7 @@ from functools import partial
 
 import numpy as np
 
+from bdt_core.inference.exchange import permutation_p_value
 from bdt_core.scan.climbing import Climb
 from bdt_core.scan.rows import Floats, Scored, scored
 from bdt_core.scan.units import Units
@@ -47,7 +48,7 @@ def p_value(score: float, by_chance: Floats, permutations: int | None = None) ->
     permutations : int, optional
         How many there will be: the smallest p-value that is still possible.
     """
-    return float((1 + np.sum(by_chance >= score)) / (1 + (permutations or by_chance.size)))
+    return permutation_p_value(int(np.sum(by_chance >= score)), permutations or by_chance.size)
 
 
 def _best_of_permuted(climb: Climb, scores: Scored, units: Units, random_state: int, permutation: int) -> float:

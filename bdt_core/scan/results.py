@@ -7,24 +7,21 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
-from bdt_core import words
+from bdt_core.groups.cells import CodedColumn, LeftOutColumn, OrderedColumn
+from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.results import GroupsFound, OfConditions
 from bdt_core.inference.alike import AlikeComparison
-from bdt_core.result import AuditPart
+from bdt_core.metrics import Better
 from bdt_core.said import Text, say
-from bdt_core.scan.conditions import GroupCondition, members
 from bdt_core.table.summaries import Drawn
-
-Better = Literal["lower", "higher"]
 
 _MOST_TIMES = 1_000
 
 
 @dataclass(frozen=True)
-class WorstGroup:
+class WorstGroup(OfConditions):
     """People who fare worse than everybody else, and what holds for them.
 
     Attributes
@@ -82,30 +79,6 @@ class WorstGroup:
     people_harmed: float | None
     reach: float | None = None
     among_alike: AlikeComparison | None = None
-
-    @property
-    def words(self) -> str:
-        """The conditions, readable."""
-        return words.all_of([one.words for one in self.conditions])
-
-    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Which rows of a table belong to the group.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            With the columns of the conditions.
-
-        Returns
-        -------
-        ndarray of bool, shape (rows,)
-
-        Raises
-        ------
-        DataError
-            A column is missing, or not numeric where it was.
-        """
-        return members(frame, self.conditions)
 
 
 @dataclass(frozen=True)
@@ -205,13 +178,12 @@ class SearchedColumn:
     kind: Literal["ordered", "values"]
     bins: int
 
-
-@dataclass(frozen=True)
-class LeftOutColumn:
-    """A column that the search could not use, and why."""
-
-    name: str
-    reason: str
+    @classmethod
+    def of(cls, column: CodedColumn) -> SearchedColumn:
+        """What is said of a column in cells."""
+        if isinstance(column, OrderedColumn):
+            return cls(column.name, "ordered", len(column.edges) + 1)
+        return cls(column.name, "values", len(column.levels) - (None in column.levels))
 
 
 @dataclass(frozen=True)
@@ -236,7 +208,7 @@ class Searched:
 
 
 @dataclass(frozen=True, repr=False)
-class WorstGroups(AuditPart):
+class WorstGroups(GroupsFound):
     """The groups that were confirmed, in the order in which they were found, and what can be ruled out.
 
     Attributes
@@ -350,26 +322,9 @@ class WorstGroups(AuditPart):
             }
         )
 
-    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Which rows of a table belong to each confirmed group.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            With the columns that were searched.
-
-        Returns
-        -------
-        DataFrame of bool
-            With the index of `frame`, and a column per group.
-
-        Raises
-        ------
-        DataError
-            A column is missing, or not numeric where it was.
-        """
-        typed = self._typed(frame)
-        return pd.DataFrame({one.words: one.members(typed) for one in self.groups}, index=frame.index)
+    @property
+    def _confirmed(self) -> tuple[WorstGroup, ...]:
+        return self.groups
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         what = self.reason or f"{len(self.groups)} confirmed among {self.rows:,} rows"

@@ -9,7 +9,8 @@ import pandas as pd
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import column, numbers
-from bdt_core.scan.results import Better, WorstGroups
+from bdt_core.metrics import Better
+from bdt_core.scan.results import WorstGroups
 from bdt_core.scan.settings import Settings
 from bdt_core.scan.stages import Question, scan
 from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_outcomes, refuse_taken, refuse_text

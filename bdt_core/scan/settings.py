@@ -6,6 +6,7 @@ import math
 from dataclasses import dataclass
 
 from bdt_core.errors import SpecError
+from bdt_core.groups.settings import check_shares, check_whole
 
 
 @dataclass(frozen=True)
@@ -33,14 +34,9 @@ class Settings:
         return max(self.min_rows, math.ceil(min_share * people - 1e-9))
 
     def __post_init__(self) -> None:
-        for name, low in (("min_rows", 2), ("max_groups", 1), ("permutations", 19), ("random_state", 0)):
-            value = getattr(self, name)
-            if value != int(value) or value < low:
-                raise SpecError(f"{name} must be a whole number, {low} or more; found {value!r}.")
-        for name, most in (("min_share", 0.5), ("alpha", 0.5)):
-            value = getattr(self, name)
-            if not 0.0 < value < most:
-                raise SpecError(f"{name} must lie between 0 and {most:g}, both excluded; found {value!r}.")
+        whole = (("min_rows", 2), ("max_groups", 1), ("permutations", 19), ("random_state", 0))
+        check_whole(self, *((name, low, None) for name, low in whole))
+        check_shares(self, ("min_share", 0.5), ("alpha", 0.5))
         if self.level * (self.permutations + 1) < 1.0 - 1e-9:
             raise SpecError(
                 f"{self.permutations} permutations cannot give a p-value of {self.level:g}: the smallest is "

@@ -12,19 +12,21 @@ from numpy.typing import NDArray
 from scipy.special import ndtri
 
 from bdt_core import words
+from bdt_core.groups.cells import CodedColumn, LeftOutColumn
+from bdt_core.metrics import Better
 from bdt_core.said import say
 from bdt_core.scan.alike import Alike, fit_strata
 from bdt_core.scan.climbing import Climb, Found
-from bdt_core.scan.columns import ScannedColumn, fit_columns
+from bdt_core.scan.columns import fit_columns
 from bdt_core.scan.curse import winners_curse
 from bdt_core.scan.language import MAX_CONDITIONS, Language, random_starts
-from bdt_core.scan.measuring import How, Measured, design_effect, measure, way_to_summarise
+from bdt_core.scan.measuring import Measured, design_effect, measure, way_to_summarise
 from bdt_core.scan.null import p_value, scores_by_chance
-from bdt_core.scan.results import Better, Certificate, LeftOutColumn, Searched, WorstGroup, WorstGroups
+from bdt_core.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
 from bdt_core.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
 from bdt_core.scan.settings import Settings
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
-from bdt_core.table.summaries import Drawn
+from bdt_core.table.summaries import Drawn, How
 
 _WEAKER = 2.0
 """Tables are made in which a group is worse by so many standard errors less than it was found to be."""
@@ -108,7 +110,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         certificate=certificates[0] if certificates else None,
         limited=tuple(certificates[1:]),
         searched=Searched(
-            tuple(one.searched for one in columns), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
+            tuple(map(SearchedColumn.of, columns)), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
         ),
         outcome=question.outcome,
         better=question.better,
@@ -137,7 +139,7 @@ def _count(block: Block) -> NDArray[np.int64]:
     return np.array([rows, len(block.frame) - rows])
 
 
-def _reason(columns: Sequence[ScannedColumn], outcome: Floats, fewest: int, people: int, counted: str) -> str | None:
+def _reason(columns: Sequence[CodedColumn], outcome: Floats, fewest: int, people: int, counted: str) -> str | None:
     """Why nothing can be searched."""
     if not columns:
         return say("no column is left to search")

@@ -1,13 +1,11 @@
 """Every intersection of conditions in which people fare worse, with error control."""
 
-from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
+from bdt_core.slices.columns import SlicedColumn
 from bdt_core.slices.results import Bounded, LatticeNode, Slice, Slices
 from bdt_core.slices.search import find_slices
 
 __all__ = [
     "Bounded",
-    "Condition",
-    "ExcludedColumn",
     "LatticeNode",
     "Slice",
     "SlicedColumn",

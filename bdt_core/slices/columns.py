@@ -9,16 +9,29 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial, reduce
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
-from bdt_core.errors import DataError
-from bdt_core.fairness.coding import Level, code_column, column, is_among, level_order, numbers
-from bdt_core.said import Numeral, Text, say
+from bdt_core.fairness.coding import Level, column, level_order, numbers
+from bdt_core.groups.cells import (
+    NOT_COMPARABLE,
+    SAME_VALUE,
+    CodedColumn,
+    LeftOutColumn,
+    LevelsColumn,
+    OrderedColumn,
+    are_whole,
+    counted_levels,
+    interval_positions,
+    known_numbers,
+)
+from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.written import WrittenCondition
+from bdt_core.said import Numeral, say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.cuts import HOLDS_TIMES, IS_IDENTIFIER, holds_times, looks_like_identifier, roundest
 from bdt_core.table.facts import holds_numbers
@@ -37,43 +50,6 @@ _TOO_MANY, _NOT_COMPARABLE = "too many", "not comparable"
 
 
 @dataclass(frozen=True)
-class Condition:
-    """What holds for one column of a slice.
-
-    Attributes
-    ----------
-    column : str
-    text : str
-        In words, such as "sex is f", "age 26 to 40" or "income is missing".
-    kind : {"value", "interval", "missing"}
-    value : bool, int, float, str or None
-        Of a value.
-    low, high : float or None
-        Of an interval: strictly above `low`, up to and with `high`; None is no bound.
-    whole : bool
-        Of an interval: whether all numbers of the column are whole.
-    """
-
-    column: str
-    text: Text
-    kind: Literal["value", "interval", "missing"]
-    value: Level = None
-    low: float | None = None
-    high: float | None = None
-    whole: bool = False
-
-    def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Which rows of a table meet it."""
-        if self.kind == "missing":
-            return column(frame, self.column).isna().to_numpy(dtype=bool)
-        if self.kind == "interval":
-            of_rows = numbers(column(frame, self.column), self.column)
-            low, high = -np.inf if self.low is None else self.low, np.inf if self.high is None else self.high
-            return np.asarray((of_rows > low) & (of_rows <= high))
-        return code_column(frame, self.column).rows_with(lambda level: is_among(level, (self.value,)))
-
-
-@dataclass(frozen=True)
 class SlicedColumn:
     """A column that the search uses.
 
@@ -81,7 +57,7 @@ class SlicedColumn:
     ----------
     name : str
     kind : {"values", "intervals"}
-    conditions : tuple of Condition
+    conditions : tuple of GroupCondition
         Those that hold for enough train rows.
     other_rows : int
         Train rows for which none of them holds.
@@ -89,39 +65,33 @@ class SlicedColumn:
 
     name: str
     kind: Literal["values", "intervals"]
-    conditions: tuple[Condition, ...]
+    conditions: tuple[WrittenCondition, ...]
     other_rows: int
 
 
 @dataclass(frozen=True)
-class ExcludedColumn:
-    """A column that the search cannot use, and why."""
-
-    name: str
-    reason: Text
-
-
-@dataclass(frozen=True)
 class FittedColumn:
-    """How one column of any table is coded."""
+    """How one column of any table is coded.
+
+    Attributes
+    ----------
+    sliced : SlicedColumn
+    cells : CodedColumn
+        Of values, those with a condition, and one cell for all others.
+    items : tuple of int
+        Of intervals and "missing": the condition of each, or the number of conditions.
+    """
 
     sliced: SlicedColumn
-    edges: tuple[float, ...]
-    """Of intervals; an interval reaches up to and with its edge."""
-    code_of: dict[Any, int]
-    """Code per level, or per position of an interval; None is "missing"."""
+    cells: CodedColumn
+    items: tuple[int, ...] = ()
 
     def codes(self, frame: pd.DataFrame) -> NDArray[np.uint8]:
         """Code per row; a level without a condition has the code that follows the last one."""
-        if self.sliced.kind == "values":
-            coded = code_column(frame, self.sliced.name)
-            keys, positions = list(coded.levels), coded.codes
-        else:
-            keys = [*range(len(self.edges) + 1), None]
-            positions = interval_positions(_numbers(frame, self.sliced.name), self.edges)
-        other = len(self.sliced.conditions)
-        table = np.array([self.code_of.get(one, other) for one in keys] or [other], dtype=np.uint8)
-        codes: NDArray[np.uint8] = table[positions]
+        cells = self.cells.codes(frame)
+        if isinstance(self.cells, LevelsColumn):
+            return cells
+        codes: NDArray[np.uint8] = np.array(self.items, dtype=np.uint8)[cells]
         return codes
 
 
@@ -134,7 +104,7 @@ def fit_columns(
     bins: int,
     max_levels: int,
     min_rows: int,
-) -> tuple[list[FittedColumn], list[ExcludedColumn]]:
+) -> tuple[list[FittedColumn], list[LeftOutColumn]]:
     """Find the conditions of each column on the train rows.
 
     Parameters
@@ -156,7 +126,7 @@ def fit_columns(
     Returns
     -------
     fitted : list of FittedColumn
-    excluded : list of ExcludedColumn
+    excluded : list of LeftOutColumn
     """
     cuts = {name: _cut(sample, name, bins, share=len(sample) / rows) for name in names}
     uncut = [name for name in names if cuts[name] is None]
@@ -165,7 +135,7 @@ def fit_columns(
         if holds_numbers(column(sample, name)) and _has_many_values(
             levels[name], bins
         ):  # the sample has not shown them all
-            cuts[name] = quantile_edges(_known_numbers(sample, name), bins)
+            cuts[name] = quantile_edges(known_numbers(sample, name), bins)
     edges = {name: one for name, one in cuts.items() if isinstance(one, tuple) and one}
     intervals = _intervals(train, edges)
     fitted, excluded = [], []
@@ -178,7 +148,7 @@ def fit_columns(
         else:
             fit = reason if isinstance(reason, str) else "nearly every row has the same value"
         if isinstance(fit, str):
-            excluded.append(ExcludedColumn(name, fit))
+            excluded.append(LeftOutColumn(name, fit))
         else:
             fitted.append(fit)
     return fitted, excluded
@@ -208,15 +178,6 @@ def quantile_edges(ordered: NDArray[np.float64], bins: int) -> tuple[float, ...]
     return tuple(sorted(edges))
 
 
-def interval_positions(values: NDArray[np.float64], edges: Sequence[float]) -> NDArray[np.uint8]:
-    """Number of edges strictly below each value; the number of edges plus one where it is missing."""
-    position = np.zeros(values.size, dtype=np.uint8)
-    for edge in edges:
-        position += values > edge
-    position[np.isnan(values)] = len(edges) + 1
-    return position
-
-
 def _cut(sample: pd.DataFrame, name: str, bins: int, share: float) -> tuple[float, ...] | str | None:
     """Edges of a column of numbers with many values; None when its values are conditions as they are.
 
@@ -238,19 +199,13 @@ def _cut(sample: pd.DataFrame, name: str, bins: int, share: float) -> tuple[floa
         return HOLDS_TIMES
     if not holds_numbers(values):
         return None
-    ordered = _known_numbers(sample, name)
+    ordered = known_numbers(sample, name)
     distinct = int(np.count_nonzero(np.diff(ordered))) + 1 if ordered.size else 0
     if distinct <= max(bins, FEW_VALUES):
         return None
     if looks_like_identifier(ordered, distinct, share):
         return IS_IDENTIFIER
     return quantile_edges(ordered, bins)
-
-
-def _known_numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    """The numbers of a column, sorted, without those that are missing."""
-    values = _numbers(frame, name)
-    return np.sort(values[~np.isnan(values)])
 
 
 def _has_many_values(levels: Levels, bins: int) -> bool:
@@ -275,10 +230,8 @@ def _levels_of_block(block: Block, names: Sequence[str]) -> dict[str, Levels]:
 
 
 def _levels_of_column(frame: pd.DataFrame, name: str) -> Levels:
-    try:
-        return _few(code_column(frame, name).counted())
-    except DataError:
-        return _NOT_COMPARABLE
+    levels = counted_levels(frame, name)
+    return _NOT_COMPARABLE if levels is None else _few(levels)
 
 
 def _added(first: Levels, second: Levels) -> Levels:
@@ -315,58 +268,46 @@ def _intervals(train: Blocks, edges: Mapping[str, tuple[float, ...]]) -> dict[st
 
 def _intervals_of_block(block: Block, edges: Mapping[str, tuple[float, ...]]) -> dict[str, _Intervals]:
     frame, _ = known_rows(block)
-    return {name: _intervals_of_column(_numbers(frame, name), of) for name, of in edges.items()}
+    return {name: _intervals_of_column(numbers(column(frame, name), name), of) for name, of in edges.items()}
 
 
 def _intervals_of_column(values: NDArray[np.float64], edges: tuple[float, ...]) -> _Intervals:
-    known = values[~np.isnan(values)]
-    whole = bool((np.isfinite(known) & (known == np.floor(known))).all())
-    return _Intervals(np.bincount(interval_positions(values, edges), minlength=len(edges) + 2), whole)
+    rows = np.bincount(interval_positions(values, edges), minlength=len(edges) + 2)
+    return _Intervals(rows, are_whole(values[~np.isnan(values)]))
 
 
 def _from_intervals(name: str, edges: tuple[float, ...], counted: _Intervals, min_rows: int) -> FittedColumn | str:
     """How a column of numbers is coded, from the rows of its intervals; or why it cannot be used."""
-    rows = counted.rows
-    bounds = [None, *edges, None]
-    candidates: list[tuple[Any, Condition, int]] = []
-    for i in range(len(edges) + 1):
-        low, high, whole = bounds[i], bounds[i + 1], counted.whole
-        text = words.interval_condition(name, low, high, whole=whole)
-        candidates.append((i, Condition(name, text, "interval", None, low, high, whole), int(rows[i])))
-    candidates.append((None, Condition(name, words.value_condition(name, None), "missing"), int(rows[-1])))
-    return _fitted(name, "intervals", edges, candidates, int(rows.sum()), min_rows)
+    cells = OrderedColumn(name, edges, counted.whole)
+    kept = _kept(counted.rows, min_rows)
+    if isinstance(kept, str):
+        return kept
+    conditions = tuple(cells.condition(np.arange(cells.cells) == cell) for cell in kept)
+    items = [kept.index(cell) if cell in kept else len(kept) for cell in range(cells.cells)]
+    other_rows = int(counted.rows.sum() - counted.rows[kept].sum())
+    return FittedColumn(SlicedColumn(name, "intervals", conditions, other_rows), cells, tuple(items))
 
 
 def _from_levels(name: str, rows: Levels, max_levels: int, min_rows: int) -> FittedColumn | str:
     """How a column of values is coded, from the rows of each; or why it cannot be used."""
     if rows == _NOT_COMPARABLE:
-        return "it holds values that cannot be compared, such as lists"
+        return NOT_COMPARABLE
     if isinstance(rows, str) or len(rows) > max_levels:
         values = say("more than {N}", N=words.count(MOST_COUNTED)) if isinstance(rows, str) else words.count(len(rows))
         return say("it has {N} different values, more than {Nmost}: group them", N=values, Nmost=Numeral(max_levels))
-    candidates: list[tuple[Any, Condition, int]] = []
-    for level in sorted(rows, key=level_order):
-        kind: Literal["value", "missing"] = "missing" if level is None else "value"
-        candidates.append((level, Condition(name, words.value_condition(name, level), kind, level), rows[level]))
-    return _fitted(name, "values", (), candidates, sum(rows.values()), min_rows)
+    levels = sorted(rows, key=level_order)
+    of_levels = np.array([rows[level] for level in levels], dtype=np.int64)
+    kept = _kept(of_levels, min_rows)
+    if isinstance(kept, str):
+        return kept
+    cells = LevelsColumn(name, tuple(levels[i] for i in kept), has_others=True)
+    conditions = tuple(GroupCondition.of_level(name, level) for level in cells.levels)
+    return FittedColumn(SlicedColumn(name, "values", conditions, int(of_levels.sum() - of_levels[kept].sum())), cells)
 
 
-def _fitted(
-    name: str,
-    kind: Literal["values", "intervals"],
-    edges: tuple[float, ...],
-    candidates: Sequence[tuple[Any, Condition, int]],
-    total: int,
-    min_rows: int,
-) -> FittedColumn | str:
-    if sum(rows > 0 for *_, rows in candidates) < 2:
-        return "every row has the same value"
-    kept = [one for one in candidates if min_rows <= one[2] <= total - min_rows]
-    if not kept:
-        return say("no value of it splits the rows into two parts of at least {N}", N=words.count(min_rows))
-    sliced = SlicedColumn(name, kind, tuple(one for _, one, _ in kept), total - sum(rows for *_, rows in kept))
-    return FittedColumn(sliced, edges, {level: i for i, (level, _, _) in enumerate(kept)})
-
-
-def _numbers(frame: pd.DataFrame, name: str) -> NDArray[np.float64]:
-    return numbers(column(frame, name), name)
+def _kept(rows: NDArray[np.int64], min_rows: int) -> list[int] | str:
+    """Which values or intervals have enough rows, inside and outside; or why none are."""
+    if np.count_nonzero(rows) < 2:
+        return SAME_VALUE
+    kept: list[int] = np.flatnonzero((rows >= min_rows) & (rows <= rows.sum() - min_rows)).tolist()
+    return kept or say("no value of it splits the rows into two parts of at least {N}", N=words.count(min_rows))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
 
 import numpy as np
 import pandas as pd
@@ -14,10 +13,9 @@ from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.favourable import Positive, favourable
-from bdt_core.metrics import RATES, RateMetric, full_names
+from bdt_core.metrics import RATES, Better, RateMetric, full_names
 from bdt_core.table.blocks import refuse_outcomes
 
-Better = Literal["lower", "higher"]
 MEAN = "mean"
 
 _ERROR_RATE = RateMetric(

@@ -35,9 +35,9 @@ from bdt_core.slices.settings import Settings
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.persons import portions
+from bdt_core.table.summaries import How
 
 T = TypeVar("T")
-How = NDArray[np.float64] | Scale
 
 MOST_CELLS_HELD = 1 << 25
 """So many counts of all blocks are held at a time; more slices are counted in several passes."""

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core.inference.exchange import permutation_p_value
 from bdt_core.slices.coding import CodedRows, Items
 from bdt_core.slices.outcome import Counted
 
@@ -61,7 +62,7 @@ def max_t_p_values(
         largest.append(_statistics(coded, slices, rows, drawn, at_once).max(axis=0))
     reached = np.sort(np.concatenate(largest))
     as_large = reached.size - np.searchsorted(reached, observed - _TIE, side="left")
-    return np.asarray((1.0 + as_large) / (permutations + 1.0), dtype=np.float64)
+    return np.array([permutation_p_value(n, permutations) for n in as_large.tolist()])
 
 
 def _outcome(coded: CodedRows) -> tuple[NDArray[Any], NDArray[np.intp]]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-import numpy as np
 import pandas as pd
-from numpy.typing import NDArray
 
+from bdt_core.groups.cells import LeftOutColumn
+from bdt_core.groups.results import GroupsFound, OfConditions
+from bdt_core.groups.written import WrittenCondition
 from bdt_core.inference import Comparison
-from bdt_core.result import AuditPart
+from bdt_core.metrics import Better
 from bdt_core.said import Text
-from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn
-from bdt_core.slices.measure import Better
+from bdt_core.slices.columns import SlicedColumn
 from bdt_core.table.summaries import Drawn
 
 
@@ -38,14 +38,14 @@ def comparisons_of_selected(weight: float | None, tests: int, selected: int) -> 
 
 
 @dataclass(frozen=True)
-class Slice:
+class Slice(OfConditions):
     """One conjunction of conditions against everybody else.
 
     Attributes
     ----------
     name : str
         The conditions in words, joined by "and".
-    conditions : tuple of Condition
+    conditions : tuple of GroupCondition
     train_rows, test_rows : int
         Rows that meet all conditions.
     train_support, test_support : float
@@ -86,7 +86,7 @@ class Slice:
     """
 
     name: Text
-    conditions: tuple[Condition, ...]
+    conditions: tuple[WrittenCondition, ...]
     train_rows: int
     train_support: float
     train_value: float
@@ -109,35 +109,13 @@ class Slice:
         """Whether it could be tested; the reason is in the comparison."""
         return self.comparison.status
 
-    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
-        """Which rows of a table belong to it.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            With the columns of the conditions.
-
-        Returns
-        -------
-        ndarray of bool, shape (rows,)
-
-        Raises
-        ------
-        DataError
-            A column is missing, or not numeric where it was.
-        """
-        inside = np.ones(len(frame), dtype=bool)
-        for one in self.conditions:
-            inside &= one.holds(frame)
-        return inside
-
 
 @dataclass(frozen=True)
 class LatticeNode:
     """A part of the worst slice's conditions, or all of them, against everybody else on the test rows."""
 
     name: Text
-    conditions: tuple[Condition, ...]
+    conditions: tuple[WrittenCondition, ...]
     rows: int
     support: float
     comparison: Comparison
@@ -163,7 +141,7 @@ class Bounded:
 
 
 @dataclass(frozen=True, repr=False)
-class Slices(AuditPart):
+class Slices(GroupsFound):
     """All slices that were tested, the worst first.
 
     Attributes
@@ -185,7 +163,7 @@ class Slices(AuditPart):
     train_value, test_value : float or None
         The metric over all rows; None without rows in its denominator.
     columns : tuple of SlicedColumn
-    excluded : tuple of ExcludedColumn
+    excluded : tuple of LeftOutColumn
     bins, max_conditions, min_rows, min_support, max_tests
         Settings; `min_rows` holds in both parts and for denominators.
     min_train_rows : int
@@ -245,7 +223,7 @@ class Slices(AuditPart):
     train_value: float | None
     test_value: float | None
     columns: tuple[SlicedColumn, ...]
-    excluded: tuple[ExcludedColumn, ...]
+    excluded: tuple[LeftOutColumn, ...]
     bins: int
     max_conditions: int
     min_rows: int
@@ -283,26 +261,9 @@ class Slices(AuditPart):
         """The first reported slice."""
         return next(iter(self.reported), None)
 
-    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
-        """Which rows of a table belong to each reported slice.
-
-        Parameters
-        ----------
-        frame : DataFrame
-            With the columns that were searched.
-
-        Returns
-        -------
-        DataFrame of bool
-            With the index of `frame`, and a column per reported slice, the worst first.
-
-        Raises
-        ------
-        DataError
-            A column is missing, or not numeric where it was.
-        """
-        typed = self._typed(frame)
-        return pd.DataFrame({one.name: one.members(typed) for one in self.reported}, index=frame.index)
+    @property
+    def _confirmed(self) -> tuple[Slice, ...]:
+        return self.reported
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         what = self.reason or f"{len(self.reported)} worse off, of {self.tests:,} intersections tested"

@@ -11,7 +11,8 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.favourable import Positive
-from bdt_core.slices.measure import Better, Measure, outcomes, resolve
+from bdt_core.metrics import Better
+from bdt_core.slices.measure import Measure, outcomes, resolve
 from bdt_core.slices.results import Slices
 from bdt_core.slices.settings import Settings
 from bdt_core.slices.stages import search

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from bdt_core.errors import SpecError
+from bdt_core.groups.settings import check_shares, check_whole
 from bdt_core.slices.columns import MOST_LEVELS
 
 MOST_CONDITIONS = 5
@@ -26,7 +26,8 @@ class Settings:
     random_state: int = 0
 
     def __post_init__(self) -> None:
-        for name, low, high in (
+        check_whole(
+            self,
             ("max_conditions", 1, MOST_CONDITIONS),
             ("min_rows", 1, None),
             ("bins", 2, MOST_LEVELS - 1),
@@ -34,12 +35,5 @@ class Settings:
             ("max_tests", 1, None),
             ("permutations", 0, None),
             ("random_state", 0, None),
-        ):
-            value = getattr(self, name)
-            if value != int(value) or value < low or (high is not None and value > high):
-                expected = f"{low} or more" if high is None else f"from {low} to {high}"
-                raise SpecError(f"{name} must be a whole number, {expected}; found {value!r}.")
-        for name, most in (("min_support", 0.5), ("fdr", 1.0), ("alpha", 1.0)):
-            value = getattr(self, name)
-            if not 0.0 < value < most:
-                raise SpecError(f"{name} must lie between 0 and {most:g}, both excluded; found {value!r}.")
+        )
+        check_shares(self, ("min_support", 0.5), ("fdr", 1.0), ("alpha", 1.0))

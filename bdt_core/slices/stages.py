@@ -12,11 +12,13 @@ import numpy as np
 
 from bdt_core import words
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.groups.cells import LeftOutColumn
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference import Comparison, interval_of_selected
 from bdt_core.inference.persons import Persons
 from bdt_core.slices.candidates import Candidates, find_candidates
 from bdt_core.slices.coding import Coding
-from bdt_core.slices.columns import Condition, ExcludedColumn, SlicedColumn, fit_columns
+from bdt_core.slices.columns import SlicedColumn, fit_columns
 from bdt_core.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.slices.measure import MEAN, Measure
 from bdt_core.slices.outcome import outcomes_alike
@@ -89,7 +91,7 @@ def search(
         min_rows=min_train_rows,
     )
     columns = [one.sliced for one in fitted]
-    excluded = (*(ExcludedColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
+    excluded = (*(LeftOutColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
     outcomes = outcomes_alike(list(zip(tables, seen, strict=True)), is_rate=measure.metric != MEAN)
     parts = [
         Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows, of_part)
@@ -165,7 +167,7 @@ def _slices(
     candidates: Candidates,
     train: Part,
     test: Part,
-    conditions: Sequence[Condition],
+    conditions: Sequence[GroupCondition],
     shrunk: Sequence[float],
     settings: Settings,
 ) -> tuple[Slice, ...]:
@@ -223,7 +225,7 @@ def _design_effect(comparison: Comparison, test: Part) -> float:
 
 
 def _lattice(
-    slices: tuple[Slice, ...], test: Part, conditions: Sequence[Condition], settings: Settings, in_sample: bool
+    slices: tuple[Slice, ...], test: Part, conditions: Sequence[GroupCondition], settings: Settings, in_sample: bool
 ) -> tuple[LatticeNode, ...]:
     """All parts of the first slice's conditions on the test rows."""
     if not slices:
@@ -239,7 +241,7 @@ def _lattice(
 
 
 def _reason(
-    excluded: Sequence[ExcludedColumn],
+    excluded: Sequence[LeftOutColumn],
     candidates: Candidates,
     tested: Tested,
     train: Part,
@@ -266,5 +268,5 @@ def _ratio(value: float | None, overall: float | None, lowest: float) -> float |
     return None if value is None or not overall or lowest < 0.0 else value / overall
 
 
-def _name(conditions: Sequence[Condition]) -> str:
-    return words.all_of([one.text for one in conditions])
+def _name(conditions: Sequence[GroupCondition]) -> str:
+    return words.all_of([one.words for one in conditions])

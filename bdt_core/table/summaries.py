@@ -20,6 +20,7 @@ from bdt_core.table.rows import Rows
 Floats = NDArray[np.float64]
 Groups = NDArray[np.int64]
 How = Floats | Scale
+"""How an outcome is summarised: by its values, where they are few, or by sums on a scale."""
 
 MISSING = "(missing)"
 

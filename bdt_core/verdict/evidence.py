@@ -11,9 +11,9 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from bdt_core import words
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.result import Result
 from bdt_core.said import Numeral, Text, joined, of_ours, say
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import FoundBy
 from bdt_core.verdict.judge import LimitOutcome, Tolerated
 from bdt_core.verdict.scope import Scope

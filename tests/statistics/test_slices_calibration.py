@@ -53,7 +53,7 @@ CELL_SHARES = np.prod([np.array(one)[code] for one, code in zip(SHARES, CELLS, s
 
 def true_difference(one, rates):
     """Of a slice and its complement, from the chances of every cell."""
-    inside = np.logical_and.reduce([CELLS[int(c.column[1:])] == c.value for c in one.conditions])
+    inside = np.logical_and.reduce([CELLS[int(c.column[1:])] == c.values[0] for c in one.conditions])
     means = [np.average(rates[part], weights=CELL_SHARES[part]) for part in (inside, ~inside)]
     return means[0] - means[1]
 

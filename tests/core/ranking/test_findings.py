@@ -12,13 +12,13 @@ import pytest
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import DataError
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference import interval_at_once
 from bdt_core.ranking import Finding, Findings
 from bdt_core.ranking.candidates import from_clusters, from_worst_groups
 from bdt_core.ranking.stage import folded, ranked_by_harm
 from bdt_core.report import for_publication
 from bdt_core.report.markdown import render_markdown
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import parse_spec
 from benchmarks import nobody
 

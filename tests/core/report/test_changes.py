@@ -14,6 +14,7 @@ import pytest
 
 from bdt_core.changes import Change, Changes, GroupChange, HeldToLimit, People
 from bdt_core.errors import OutputError
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.report.changes import (
     MOST_ROWS,
     changes_html,
@@ -22,7 +23,6 @@ from bdt_core.report.changes import (
     changes_pdf,
     write_changes,
 )
-from bdt_core.scan.conditions import GroupCondition
 from bdt_core.spec import parse_spec, reported_specification
 
 WORSE = Change(0.20, 0.30, 0.10, 0.06, 0.14, "worse")

@@ -16,16 +16,14 @@ import pypdf
 import pytest
 from jinja2 import Environment, nodes
 
-from bdt_core.ranking.candidates import _condition
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.report import for_publication, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Figure, Folded, plain
 from bdt_core.report.document import Printed
-from bdt_core.report.first_page import Amount, Condition, DeclaredWorst, FirstPage, _Names, first_page, first_section
+from bdt_core.report.first_page import Amount, DeclaredWorst, FirstPage, _Names, first_page, first_section
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import read_in
 from bdt_core.report.translation import TEMPLATE, texts, translated
-from bdt_core.scan.conditions import GroupCondition
-from bdt_core.slices.columns import Condition as SlicedCondition
 from bdt_core.spec import LANGUAGES
 from tests.core.report.contradictions import plain as words_of
 
@@ -247,8 +245,8 @@ def test_languages_have_the_same_keys(language: str, name: str) -> None:
     assert name != "forms" or keys[0] == keys[1] != []
 
 
-AGE = Condition("age", "interval", 25.0, 45.0, False, "years", (), 0, excluded=False, missing=False)
-CITY = replace(AGE, column="city", kind="values", unit=None, values=("A", "B"), low=None, high=None)
+AGE = GroupCondition("age", "interval", 24.0, 45.0, whole=True)
+CITY = GroupCondition("city", "values", values=("A", "B"))
 
 
 @pytest.mark.parametrize(
@@ -258,8 +256,8 @@ CITY = replace(AGE, column="city", kind="values", unit=None, values=("A", "B"), 
         (replace(AGE, low=None), "Age up to 45 years", "Age tot en met 45 years"),
         (replace(AGE, high=None), "Age from 25 years", "Age vanaf 25 years"),
         (replace(AGE, high=25.0), "Age is 25 years", "Age is 25 years"),
-        (replace(AGE, high=None, beyond=True, low=1234.5), "Age above 1,234.5 years", "Age boven 1.234,5 years"),
-        (replace(AGE, beyond=True, low=0.25), "Age above 0.25 and up to 45 years",
+        (replace(AGE, high=None, whole=False, low=1234.5), "Age above 1,234.5 years", "Age boven 1.234,5 years"),
+        (replace(AGE, whole=False, low=0.25), "Age above 0.25 and up to 45 years",
          "Age boven 0,25 tot en met 45 years"),
         (replace(AGE, missing=True), "Age 25 to 45 years or missing",
          "Age 25 tot en met 45 years of niet bekend"),
@@ -267,17 +265,18 @@ CITY = replace(AGE, column="city", kind="values", unit=None, values=("A", "B"), 
         (replace(CITY, excluded=True, missing=True), "City is something other than A or B",
          "City is iets anders dan A of B"),
         (replace(CITY, missing=True), "City is A or B or missing", "City is A of B of niet bekend"),
-        (replace(CITY, more=3), "City is A, B or 3 more", "City is A, B of nog 3"),
+        (replace(CITY, values=tuple("ABCDE")), "City is A, B, C, D or E", "City is A, B, C, D of E"),
+        (replace(CITY, values=tuple("ABCDEF")), "City is A, B, C, D or 2 more", "City is A, B, C, D of nog 2"),
         (replace(CITY, values=("a, b", "<0 DM")), "City is “a, b” or “<0 DM”", "City is ‘a, b’ of ‘<0 DM’"),
         (replace(CITY, kind="missing", missing=True), "City is missing", "City is niet bekend"),
         (replace(CITY, kind="missing"), "City is not missing", "City is wel bekend"),
     ],
 )  # fmt: skip
-def test_conditions_are_in_the_readers_words(condition: Condition, en: str, nl: str) -> None:
+def test_conditions_are_in_the_readers_words(condition: GroupCondition, en: str, nl: str) -> None:
     page = first_page(printed(compas("en")))
     for language, expected in (("en", en), ("nl", nl)):
         (group,) = page.groups[:1]
-        changed = replace(page, groups=(replace(group, conditions=(condition,)),))
+        changed = replace(page, units={"age": "years"}, groups=(replace(group, conditions=(condition,)),))
         assert f"{expected} \n" in _drawn(language, changed)
 
 
@@ -324,18 +323,6 @@ def test_groups_found_before_need_not_stand_above(language: str) -> None:
         "en": "alike in the groups found before it is 7 more of 100",
         "nl": "gelijk zijn in de groepen die eerder zijn gevonden, gaat het om 7 van de 100 meer",
     }[language] in drawn
-
-
-def test_as_many_levels_as_a_rest_of_one_are_told() -> None:
-    document = compas("en")
-    finding = document["findings"]["findings"][0]
-    told: dict[int, tuple[int, int]] = {}
-    for n in (4, 5, 6):
-        values = [f"level {i}" for i in range(n)]
-        finding["conditions"] = [{**finding["conditions"][0], "kind": "values", "values": values}]
-        (condition,) = first_page(printed(copy.deepcopy(document))).groups[0].conditions
-        told[n] = len(condition.values), condition.more
-    assert told == {4: (4, 0), 5: (5, 0), 6: (4, 2)}
 
 
 @pytest.mark.parametrize("language", LANGUAGES)
@@ -647,8 +634,6 @@ def test_the_page_says_a_condition_as_every_search_does() -> None:
         (0.5, None, False),
     ):
         condition = GroupCondition("age", "interval", low, high, whole)
-        sliced = SlicedCondition("age", condition.words, "interval", None, low, high, whole)
-        assert _condition(sliced) == condition
         told = names.condition(condition)
-        drawn = _drawn("en", replace(page, groups=(replace(page.groups[0], conditions=(told,)),)))
+        drawn = _drawn("en", replace(page, units={}, groups=(replace(page.groups[0], conditions=(told,)),)))
         assert f"{condition.words.capitalize()} \n" in drawn

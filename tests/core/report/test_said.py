@@ -18,11 +18,11 @@ from pydantic import BaseModel, TypeAdapter
 import bdt_core
 from bdt_core import words
 from bdt_core.errors import SourceError
+from bdt_core.groups.conditions import GroupCondition
 from bdt_core.report.catalogue import AS_WRITTEN, sayings
 from bdt_core.report.names import Names
 from bdt_core.report.translation import catalogue, texts
 from bdt_core.said import PLACE, Column, Level, Numeral, Said, Text, joined, say
-from bdt_core.scan.conditions import GroupCondition
 from tests.goldens.frozen import FOLDER
 
 SENTENCE = say("{rows} rows against {others}", rows=Numeral("27"), others=Level("1.10", "kind"))

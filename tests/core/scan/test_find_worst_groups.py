@@ -12,7 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdt_core.errors import DataError, SpecError
-from bdt_core.scan import GroupCondition, WorstGroups, find_worst_groups
+from bdt_core.groups.conditions import GroupCondition
+from bdt_core.scan import WorstGroups, find_worst_groups
 from bdt_core.scan.alike import fit_strata
 from bdt_core.scan.measuring import design_effect, measure, measured, way_to_summarise
 from bdt_core.scan.rows import ScanRows

@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.clustering.clusters import find_clusters
+from bdt_core.groups.conditions import members
 from bdt_core.inference import area_under_curve, compare_samples
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
@@ -119,7 +120,7 @@ def test_clusters_are_compared_as_their_rows_are(bias):
         inside = labels == one.found.label
         wanted = compare_samples(test.y[inside], test.y[~inside], random_state=clusters.spec.split.random_state)
         assert_equal_but_for_rounding(one.comparison.to_dict(), wanted.to_dict())
-        met = one.found.rule.holds(test.X)
+        met = members(test.X, one.found.rule.conditions)
         assert (one.rule_precision, one.rule_recall) == (np.mean(inside[met]), np.mean(met[inside]))
         assert one.test_rows == inside.sum()
     assert (compared.test_mean, compared.test_sd) == pytest.approx((test.y.mean(), test.y.std()), rel=1e-13)

@@ -8,8 +8,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from bdt_core.slices.columns import fit_columns, interval_positions, quantile_edges, roundest
+from bdt_core.groups.cells import interval_positions
+from bdt_core.slices.columns import fit_columns, quantile_edges
 from bdt_core.table.blocks import OUTCOME, OneBlock
+from bdt_core.table.cuts import roundest
 
 N = 1000
 
@@ -23,14 +25,14 @@ def fit(values, *, bins=5, max_levels=50, min_rows=10):
 
 
 def texts(column):
-    return [one.text for one in column.sliced.conditions]
+    return [one.words for one in column.sliced.conditions]
 
 
 def test_numbers_are_cut_into_bins_of_about_equally_many_rows_at_readable_edges():
     age = np.random.default_rng(0).uniform(18, 80, N)
     column, codes = fit(age)
-    assert len(column.edges) == 4
-    assert all(edge == int(edge) for edge in column.edges)
+    assert len(column.cells.edges) == 4
+    assert all(edge == int(edge) for edge in column.cells.edges)
     assert np.bincount(codes).min() > 150
     for condition, rows in zip(column.sliced.conditions, np.bincount(codes), strict=True):
         low = -np.inf if condition.low is None else condition.low
@@ -69,7 +71,7 @@ def test_few_numbers_stay_values_and_missing_is_one_too():
     column, codes = fit([0.0, 1.0, 2.0, np.nan] * 250)
     assert texts(column) == ["x is 0", "x is 1", "x is 2", "x is missing"]
     assert codes[:4].tolist() == [0, 1, 2, 3]
-    assert [one.kind for one in column.sliced.conditions] == ["value"] * 3 + ["missing"]
+    assert [one.kind for one in column.sliced.conditions] == ["values"] * 3 + ["missing"]
 
 
 def test_missing_numbers_are_an_interval_of_their_own():
@@ -84,7 +86,7 @@ def test_missing_numbers_are_an_interval_of_their_own():
 def test_a_value_that_fills_several_quantiles_is_one_bin():
     x = np.r_[np.zeros(600), np.arange(1, 401) % 37]
     column, _ = fit(x)
-    assert column.sliced.conditions[0].text == "x up to 0"
+    assert column.sliced.conditions[0].words == "x up to 0"
     assert len(column.sliced.conditions) < 5
 
 
@@ -136,11 +138,11 @@ def test_a_million_different_numbers_are_five_bins():
     x = np.random.default_rng(0).normal(size=1_000_000)
     column, codes = fit(x, min_rows=1000)
     np.testing.assert_allclose(np.bincount(codes) / x.size, 0.2, atol=0.021)
-    assert all(len(f"{abs(edge):g}") <= 4 for edge in column.edges)
+    assert all(len(f"{abs(edge):g}") <= 4 for edge in column.cells.edges)
 
 
 def test_numbers_that_are_nearly_all_the_largest_are_cut_below_it():
     values = np.full(4_000, 100.0)
     values[:200] = np.arange(200) % 90
     column, _ = fit(values, min_rows=30)
-    assert [one.text for one in column.sliced.conditions] == ["x up to 89", "x from 90"]
+    assert [one.words for one in column.sliced.conditions] == ["x up to 89", "x from 90"]

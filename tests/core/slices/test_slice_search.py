@@ -44,8 +44,8 @@ def members(frame, conditions):
         x = frame[one.column]
         if one.kind == "missing":
             inside &= x.isna().to_numpy()
-        elif one.kind == "value":
-            inside &= (x == one.value).to_numpy(dtype=bool, na_value=False)
+        elif one.kind == "values":
+            inside &= (x == one.values[0]).to_numpy(dtype=bool, na_value=False)
         else:
             low, high = (-np.inf if one.low is None else one.low), (np.inf if one.high is None else one.high)
             inside &= ((x > low) & (x <= high)).to_numpy()
@@ -130,7 +130,7 @@ def test_the_planted_slice_comes_first(seed, honest):
     search = find_slices if honest else in_sample
     how = {"random_state": seed} if honest else {}
     found = search(frame, label="label", prediction="prediction", metric="accuracy", **how)
-    assert {one.text for one in found.worst.conditions} == PLANTED
+    assert {one.words for one in found.worst.conditions} == PLANTED
     assert found.slices[0] is found.worst
     assert found.worst.comparison.mean_b == 1.0
     assert found.worst.comparison.difference == pytest.approx(-0.4, abs=0.1)
@@ -176,10 +176,10 @@ def test_every_rate_equals_that_of_the_fairness_metrics(metric):
         (condition,) = one.conditions
         metrics = rates[condition.column]
         if metric == "error_rate":
-            wanted = 1.0 - metrics["accuracy"][condition.value].estimate
+            wanted = 1.0 - metrics["accuracy"][condition.values[0]].estimate
         else:
-            wanted = metrics[metric][condition.value].estimate
-            assert one.comparison.n_a == metrics[metric][condition.value].n
+            wanted = metrics[metric][condition.values[0]].estimate
+            assert one.comparison.n_a == metrics[metric][condition.values[0]].n
         assert one.comparison.mean_a == pytest.approx(wanted)
 
 
@@ -321,7 +321,7 @@ def test_slices_that_add_nothing_are_listed_under_the_slice_that_holds_them():
     for one in inside:
         assert one.parent == "u is a"
         assert one.significant
-        assert "u is a" in {condition.text for condition in one.conditions}
+        assert "u is a" in {condition.words for condition in one.conditions}
     # A part in which it is worse still stands on its own.
     worse_still = frame.assign(
         wrong=rng.random(n) < np.select([(frame.u == "a") & (frame.v == "b"), frame.u == "a"], [0.8, 0.4], 0.1)
@@ -335,7 +335,7 @@ def test_a_slice_with_the_rows_of_one_of_its_parts_is_none_of_its_own():
     doubled = frame.assign(copy=frame.region)
     plain = find_slices(frame, label="label", prediction="prediction")
     found = in_sample(doubled, label="label", prediction="prediction", max_tests=10_000)
-    assert not any({"region is rural", "copy is rural"} <= {c.text for c in one.conditions} for one in found.slices)
+    assert not any({"region is rural", "copy is rural"} <= {c.words for c in one.conditions} for one in found.slices)
     assert plain.searched == 35
     assert found.searched == 35 + 2 + 6 + 4 + 12  # the copy in place of the region: alone, in pairs, in triples
 
@@ -346,7 +346,7 @@ def test_the_lattice_holds_every_part_of_the_worst_slice():
     assert [len(one.conditions) for one in found.lattice] == [1, 1, 1, 2, 2, 2, 3]
     assert found.lattice[-1].comparison == found.worst.comparison
     assert {one.name for one in found.lattice} == {
-        " and ".join(c.text for c in part) for k in (1, 2, 3) for part in combinations(found.worst.conditions, k)
+        " and ".join(c.words for c in part) for k in (1, 2, 3) for part in combinations(found.worst.conditions, k)
     }
     assert found.lattice[0].rows > found.lattice[3].rows > found.lattice[6].rows
 
@@ -422,7 +422,7 @@ def test_counts_and_means_equal_divexplorers(divexplorer, name, how):
         found = in_sample(frame, better="lower", min_rows=1, max_tests=100_000, **how)
     theirs = {frozenset(one["items"]): one for one in divexplorer[name] if one["items"]}
     ours = {
-        frozenset(c.text.replace(" is ", "=").replace('"', "") for c in one.conditions): one for one in found.slices
+        frozenset(c.words.replace(" is ", "=").replace('"', "") for c in one.conditions): one for one in found.slices
     }
     # A value of nearly all rows is a condition of theirs; of ours it leaves too few others to compare with.
     assert set(ours) <= set(theirs)
@@ -536,7 +536,7 @@ def test_noise_columns_of_any_kind_are_listed_and_do_not_stop_the_search():
     frame["number"] = rng.normal(size=len(frame))
     found = find_slices(frame, label="label", prediction="prediction", metric="accuracy")
     assert {one.name for one in found.excluded} == {"id", "text", "when", "lists", "constant"}
-    assert {one.text for one in found.worst.conditions} == PLANTED
+    assert {one.words for one in found.worst.conditions} == PLANTED
 
 
 def test_rows_without_an_outcome_are_left_out_and_counted():
@@ -577,4 +577,4 @@ def test_slices_without_enough_test_rows_are_named_and_not_tested():
 def test_columns_may_be_named_by_numbers():
     frame = people().rename(columns={"gender": 0})
     found = find_slices(frame, label="label", prediction="prediction", metric="accuracy")
-    assert {one.text for one in found.worst.conditions} == {"0 is F", "age_group is 51+", "region is rural"}
+    assert {one.words for one in found.worst.conditions} == {"0 is F", "age_group is 51+", "region is rural"}

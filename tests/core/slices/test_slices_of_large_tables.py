@@ -131,7 +131,7 @@ def test_a_sample_decides_where_numbers_are_cut_and_all_rows_are_counted(large):
                 inside &= known[one.column].le(np.inf if one.high is None else one.high)
                 assert inside.sum() >= result.min_train_rows
     named = next(one for one in result.slices if len(one.conditions) == 1 and one.conditions[0].column == "sex")
-    assert named.train_rows == (known.sex == named.conditions[0].value).sum()
+    assert named.train_rows == (known.sex == named.conditions[0].values[0]).sum()
 
 
 def test_values_that_the_sample_has_not_shown():
@@ -199,8 +199,8 @@ def _meets(frame: pd.DataFrame, condition: Any) -> Any:
     column = frame[condition.column]
     if condition.kind == "missing":
         return column.isna()
-    if condition.kind == "value":
-        return column == condition.value
+    if condition.kind == "values":
+        return column == condition.values[0]
     return column.gt(-np.inf if condition.low is None else condition.low) & column.le(
         np.inf if condition.high is None else condition.high
     )

@@ -85,7 +85,7 @@ def test_a_group_of_three_conditions_in_a_wide_table_is_found(by: str, work: lis
     assert math.comb(len(left_out.columns), 3) <= most_combinations(3) < math.comb(len(left_out.columns) + 1, 3)
     assert work == [WIDE, math.comb(WIDE, 2), math.comb(len(left_out.columns), 3)]
     assert result.worst is not None
-    assert {(one.column, one.value) for one in result.worst.conditions} == {(one, "a") for one in HARMED}
+    assert {(one.column, *one.values) for one in result.worst.conditions} == {(one, "a") for one in HARMED}
 
 
 def test_columns_are_chosen_by_harm_on_the_train_rows_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -1,4 +1,4 @@
-"""What holds for the people of a group, one column at a time."""
+"""Conditions on columns: what each says in words, and for which rows it holds."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import words
-from bdt_core.fairness.coding import Level, code_column, column, is_among, numbers
+from bdt_core.fairness.coding import Level, Threshold, code_column, column, is_among, numbers
 from bdt_core.said import say
 
 
@@ -43,6 +43,15 @@ class GroupCondition:
     values: tuple[Level, ...] = ()
     excluded: bool = False
     missing: bool = False
+
+    @classmethod
+    def of_level(cls, column: str, level: Level, cut: Threshold | None = None) -> GroupCondition:
+        """That a column has a level: a value, None for "missing", or a side of a cut."""
+        if level is None:
+            return cls(column, "missing", missing=True)
+        if cut is None:
+            return cls(column, "values", values=(level,))
+        return cls(column, "interval", low=cut.value) if level == cut.above else cls(column, "interval", high=cut.value)
 
     def holds(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
         """Which rows of a table meet it."""

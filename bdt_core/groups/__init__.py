@@ -1,0 +1,1 @@
+"""Groups of people that a few conditions say."""

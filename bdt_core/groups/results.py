@@ -1,0 +1,73 @@
+"""Members of the results of every search: who is in a group, and in each that was confirmed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core import words
+from bdt_core.groups.conditions import GroupCondition, members
+from bdt_core.result import AuditPart
+
+
+class OfConditions:
+    """People for whom some conditions hold."""
+
+    conditions: tuple[GroupCondition, ...]
+
+    @property
+    def words(self) -> str:
+        """The conditions, readable."""
+        return words.all_of([one.words for one in self.conditions])
+
+    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+        """Which rows of a table belong to the group.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns of the conditions.
+
+        Returns
+        -------
+        ndarray of bool, shape (rows,)
+
+        Raises
+        ------
+        DataError
+            A column is missing, or not numeric where it was.
+        """
+        return members(frame, self.conditions)
+
+
+class GroupsFound(AuditPart):
+    """What a search for groups has found."""
+
+    @property
+    def _confirmed(self) -> Sequence[OfConditions]:
+        """Groups that fare worse for sure, as they are told."""
+        raise NotImplementedError
+
+    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+        """Which rows of a table belong to each confirmed group.
+
+        Parameters
+        ----------
+        frame : DataFrame
+            With the columns that were searched.
+
+        Returns
+        -------
+        DataFrame of bool
+            With the index of `frame`, and a column per group, the first that is told first.
+
+        Raises
+        ------
+        DataError
+            A column is missing, or not numeric where it was.
+        """
+        typed = self._typed(frame)
+        return pd.DataFrame({one.words: one.members(typed) for one in self._confirmed}, index=frame.index)
