@@ -171,7 +171,7 @@ def changes_page(changes: Changes) -> ChangesPage:
         source_b=safe.source_b,
         measure=names.measure(safe.is_rate),
         unit=names.unit,
-        units=names.units_of(safe.spec_a.get("units") or {}),
+        units=names.units_of_columns(),
         people=safe.people,
         narrower=safe.narrower if safe.narrower is not None and safe.narrower >= 1.05 else None,
         overall=told(safe.overall),

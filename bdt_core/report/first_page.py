@@ -533,7 +533,7 @@ def _first_page(document: Document) -> FirstPage:
     return FirstPage(
         title=document.spec.get("title") or names.plain(document.name).capitalize(),
         name=document.name,
-        units={names.column(column): unit for column, unit in names.units.items()},
+        units=names.units_of_columns(),
         about=about,
         tested_on=_day(about.get("tested_on")),
         next_review=_day(about.get("next_review")),
@@ -751,6 +751,10 @@ class _Names(Names):
             low, high = (None if bound is None else float(math.floor(bound)) for bound in (low, high))
         values = tuple(self.level(one.column, value) for value in one.values)
         return replace(one, column=self.column(one.column), low=low, high=high, values=values)
+
+    def units_of_columns(self) -> dict[str, str]:
+        """The units of columns that have one, by what readers call the column."""
+        return {self.column(column): unit for column, unit in self.units.items()}
 
     def all_but(self, one: GroupCondition, *, has_missing: bool) -> GroupCondition | None:
         """What holds for everybody for whom a condition does not hold, where that is said as shortly."""
