@@ -6,9 +6,11 @@ Lists every message that the catalogue of a language does not have yet, and ever
 
 from __future__ import annotations
 
+import ast
 import re
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
+from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -17,11 +19,17 @@ import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
+from bdt_core.report.names import flipped
 from bdt_core.report.translation import BY_THEMSELVES, FORM, PAGE, TEMPLATE, messages
+from bdt_core.said import PLACE
 
 REPORT = Path(str(resources.files("bdt_core.report")))
 CATALOGUES = REPORT / "languages"
 _PAGE = Path(str(resources.files("bdt_pipeline.local_page")))
+PACKAGES = (REPORT.parent, _PAGE.parent)
+ANYTHING = "\0"
+"""Stands in a message of the code where only the running code knows the text."""
+_FEWEST_LETTERS = 3
 Key = tuple[str, str]
 """A message's context and its English text."""
 
@@ -49,6 +57,76 @@ def on_the_page() -> Iterator[str]:
         yield from re.findall(r'\bsay\(\s*"([^"]+)"', file.read_text(encoding="utf-8"))
 
 
+def in_code() -> dict[str, str]:
+    """All messages of `say` in the code of both packages, and where each stands; see `ANYTHING`."""
+    found: dict[str, str] = {}
+    for root in PACKAGES:
+        for file in sorted(root.rglob("*.py")):
+            tree = ast.parse(file.read_text(encoding="utf-8"))
+            named: dict[str, list[ast.expr]] = {}
+            for node in ast.walk(tree):
+                match node:
+                    case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                        named.setdefault(name, []).append(value)
+                    case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                        named.setdefault(name, []).append(value)
+            for node in ast.walk(tree):
+                match node:
+                    case ast.Call(func=ast.Name(id="say"), args=[message, *_]):
+                        found |= dict.fromkeys(_texts(message, named), f"{file.relative_to(root)}:{node.lineno}")
+    return found
+
+
+def texts_in_code() -> set[str]:
+    """All texts of the code, for a message may be handed over before it is said."""
+    return {
+        node.value
+        for root in PACKAGES
+        for file in root.rglob("*.py")
+        for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
+        if isinstance(node, ast.Constant) and isinstance(node.value, str)
+    }
+
+
+def _texts(node: ast.expr, named: Mapping[str, list[ast.expr]]) -> set[str]:
+    """The texts that an expression may come to."""
+
+    def of_all(several: Iterable[ast.expr | None]) -> set[str]:
+        return {text for each in several if each is not None for text in _texts(each, named)}
+
+    match node:
+        case ast.Constant(value=str(text)):
+            return {text}
+        case ast.IfExp(body=one, orelse=other):
+            return of_all((one, other))
+        case ast.Subscript(value=one):
+            return _texts(one, named)
+        case ast.Tuple(elts=several) | ast.Dict(values=several):
+            return of_all(several)
+        case ast.JoinedStr(values=several):
+            return {"".join(str(part.value) if isinstance(part, ast.Constant) else ANYTHING for part in several)}
+        case ast.Name(id=name) if name in named:
+            others = {known: values for known, values in named.items() if known != name}
+            return {text for each in named[name] for text in _texts(each, others)}
+    return {ANYTHING}
+
+
+def is_said(message: str, by: Iterable[str]) -> bool:
+    """Whether code says a message; of one that is put together, its fixed part has to be the same."""
+    bare = message.removesuffix(".")
+    return any(pattern.fullmatch(bare) for pattern in _patterns(frozenset(by)))
+
+
+@cache
+def _patterns(said: frozenset[str]) -> list[re.Pattern[str]]:
+    fixed = [one.removesuffix(".").split(ANYTHING) for one in said]
+    return [
+        re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
+        for parts in fixed
+        if len(parts) == 1 or len(re.findall(r"[^\W\d_]", "".join(parts))) > _FEWEST_LETTERS
+    ]
+
+
 def read(language: str) -> Catalog:
     """The catalogue of a language; an empty one where there is none."""
     file = CATALOGUES / f"{language}.po"
@@ -66,8 +144,10 @@ def keys(catalogue: Catalog) -> dict[Key, str]:
 def asked_for() -> set[Key]:
     """All that has to be said: what is extracted, and what stages say, which is in the catalogues that there are."""
     extracted = {(context, one) for context, those in _EXTRACTED.items() for one in those()}
-    known = {key for file in CATALOGUES.glob("*.po") for key in keys(read(file.stem))}
-    return extracted | {key for key in known if key[0] not in {TEMPLATE, FORM}}
+    known = {key for file in CATALOGUES.glob("*.po") for key in keys(read(file.stem)) if key[0] not in {TEMPLATE, FORM}}
+    has = {bare for _, one in known for bare in (one.removesuffix("."), flipped(one.removesuffix(".")))}
+    lacking = (one for one in in_code() if ANYTHING not in one and re.search(r"[^\W\d_]", PLACE.sub("", one)))
+    return extracted | known | {("", one) for one in lacking if one.removesuffix(".") not in has}
 
 
 def missing(language: str) -> list[Key]:
@@ -78,8 +158,13 @@ def missing(language: str) -> list[Key]:
 
 def orphans(language: str) -> list[Key]:
     """What nothing asks for any more, of all that can be extracted."""
-    asked = asked_for()
-    return sorted(one for one in keys(read(language)) if one[0] in BY_THEMSELVES - {PAGE} and one not in asked)
+    asked, has = asked_for(), keys(read(language))
+    said = {**in_code(), **dict.fromkeys(texts_in_code())}
+    of_stages = [one for one in has if one[0] not in BY_THEMSELVES and PLACE.search(one[1])]
+    return sorted(
+        [one for one in has if one[0] in BY_THEMSELVES - {PAGE} and one not in asked]
+        + [one for one in of_stages if not is_said(one[1], said)]
+    )
 
 
 def main(language: str, *, write: bool = False) -> int:
