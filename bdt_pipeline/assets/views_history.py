@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from bdt_core import words
-from bdt_core.said import AsItIs, Column, Numeral, joined, of_ours, say
-from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
+from bdt_core.said import AsItIs, Numeral, joined, of_ours, say
+from bdt_pipeline.assets.views import UI_DPI, Metadata, check_cell, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.history import Finding, LimitOverTime, Stream
@@ -32,10 +32,14 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         ),
         "limits over time": table_of(
             ["limit", "verdict", "broken since"],
-            [[check(one), one.verdict, AsItIs(one.broken_since or words.NOTHING)] for one in found.limits],
+            [
+                [check_cell(one.metric, one.facet), one.verdict, AsItIs(one.broken_since or words.NOTHING)]
+                for one in found.limits
+            ],
         ),
         "ratios over time": table_of(
-            ["ratio", "of", *RATIO_HEADER], [[check(one), one.group or "", *ratio_row(one)] for one in ratios(found)]
+            ["ratio", "of", *RATIO_HEADER],
+            [[check_cell(one.metric, one.facet), one.group or "", *ratio_row(one)] for one in ratios(found)],
         ),
         "limits over time, in words": listed([one.sentence for one in found.limits]),
         "groups too small to be followed": listed(
@@ -54,7 +58,12 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         **numbers(
             **{say("difference so far: {what}", what=named(one)): one.difference for one in streams[:_STREAMS_PLOTTED]}
         ),
-        **numbers(**{say("ratio so far: {what}", what=check(one)): _finite(one.value) for one in ratios(found)}),
+        **numbers(
+            **{
+                say("ratio so far: {what}", what=check_cell(one.metric, one.facet)): _finite(one.value)
+                for one in ratios(found)
+            }
+        ),
         **numbers(
             **{say("p, always valid: {what}", what=named(one)): one.p_value for one in streams[:_STREAMS_PLOTTED]}
         ),
@@ -115,12 +124,6 @@ def named(one: Stream) -> str:
         group=one.group,
         reference=one.reference,
     )
-
-
-def check(one: LimitOverTime) -> str:
-    """A limit by the name of its check, whose metric is a key of the specification in every language."""
-    facet = joined([Column(column) for column in one.facet.split(" & ")], " & ")
-    return say("{metric} by {name}", metric=AsItIs(one.metric), name=facet)
 
 
 def figure(found: History) -> dg.MarkdownMetadataValue:
