@@ -15,7 +15,8 @@ from bdt_core.fairness.counts import Group
 from bdt_core.inference import adjust_p_values
 from bdt_core.metrics import CLARIFY, CRITERIA, RATES, SCORES, full_names, plain_name
 from bdt_core.result import AuditPart, Result
-from bdt_core.said import Text
+from bdt_core.said import Level as OfColumn
+from bdt_core.said import Text, joined
 
 Kind = Literal["rate", "clarify", "difference", "ratio", "range"]
 
@@ -402,3 +403,14 @@ def group_name(group: Sequence[Level]) -> str:
     'Female & 40'
     """
     return " & ".join(map(str, group))
+
+
+def group_in_words(facets: Sequence[str], group: Sequence[Level]) -> str:
+    """The same text, which knows of which column each level is.
+
+    Examples
+    --------
+    >>> group_in_words(("sex", "age"), ("Female", 40)).values["second"].column
+    'age'
+    """
+    return joined([OfColumn(str(level), facet) for facet, level in zip(facets, group, strict=True)], " & ")

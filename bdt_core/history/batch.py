@@ -13,7 +13,8 @@ from typing import Any
 from bdt_core import words
 from bdt_core.errors import BDTError, DataError
 from bdt_core.fairness.declared_groups import PERSONS_KEPT, GroupCounts
-from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.metric_results import group_in_words
+from bdt_core.said import AsItIs, joined, say
 from bdt_core.spec.production import duration
 
 SCHEMA = 1
@@ -155,10 +156,12 @@ def doubtful(batches: Sequence[Batch], least: int) -> list[str]:
     for one in batches:
         if max((table.rows for table in one.counts.tables), default=0) >= least:
             same.setdefault(one.content, []).append(one.id)
-    notes = [
-        f"Batches {', '.join(names[:_NAMED])}{', ...' * (len(names) > _NAMED)} have the same counts in every group. If "
-        "they are the same rows under several names, they count several times, and differences look surer than they "
-        "are: remove all but one from the history."
+    notes: list[str] = [
+        say(
+            "Batches {list} have the same counts in every group. If they are the same rows under several names, they "
+            "count several times, and differences look surer than they are: remove all but one from the history.",
+            list=batches_in_words(names),
+        )
         for names in same.values()
         if len(names) > 1
     ]
@@ -176,15 +179,18 @@ def _who_came_back(batches: Sequence[Batch]) -> list[str]:
     if share <= _MORE_BACK:
         return []
     return [
-        f"About {words.percent(share)} of the persons (split.key) come back in several batches. Within a batch persons "
-        "are counted; those who come back count as new ones, so that differences look surer than they are: take longer "
-        "batches, or one decision per person."
+        say(
+            "About {share} of the persons (split.key) come back in several batches. Within a batch persons are "
+            "counted; those who come back count as new ones, so that differences look surer than they are: take longer "
+            "batches, or one decision per person.",
+            share=words.percent(share),
+        )
     ]
 
 
 def _late_labels(batch: Batch, least: int) -> list[str]:
     """A note for each grouping in which one group lacks labels far more often than another."""
-    notes = []
+    notes: list[str] = []
     for table in batch.counts.tables:
         if table.label is None or None not in table.labels:
             continue
@@ -195,12 +201,24 @@ def _late_labels(batch: Batch, least: int) -> list[str]:
             continue
         most, fewest = max(shares, key=lambda one: shares[one]), min(shares, key=lambda one: shares[one])
         notes.append(
-            f"In batch {batch.id}, {words.percent(shares[most])} of {group_name(most)} have no label (yet), and "
-            f"{words.percent(shares[fewest])} of {group_name(fewest)}. Rates that need the label are of those who have "
-            "one: where a good or a bad outcome is known sooner, that alone makes a difference. Audit parts again when "
-            "their labels are there, and set history.labels_after so that nothing is said of them before."
+            say(
+                "In batch {batch}, {most} of {group} have no label (yet), and {fewest} of {other}. Rates that need the "
+                "label are of those who have one: where a good or a bad outcome is known sooner, that alone makes a "
+                "difference. Audit parts again when their labels are there, and set history.labels_after so that "
+                "nothing is said of them before.",
+                batch=AsItIs(batch.id),
+                most=words.percent(shares[most]),
+                group=group_in_words(table.facets, most),
+                fewest=words.percent(shares[fewest]),
+                other=group_in_words(table.facets, fewest),
+            )
         )
     return notes
+
+
+def batches_in_words(names: Sequence[str]) -> str:
+    """Names of batches within a sentence, of which no language changes any; the first few of many."""
+    return joined([AsItIs(one) for one in [*names[:_NAMED], *(["..."] if len(names) > _NAMED else [])]], ", ")
 
 
 def in_order(batches: Iterable[Batch]) -> list[Batch]:

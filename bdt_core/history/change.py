@@ -13,6 +13,7 @@ from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR
 from bdt_core.history.counted import Counts, Pair
 from bdt_core.inference import difference_limits, newcombe_interval
 from bdt_core.result import Result
+from bdt_core.said import Numeral, Text, say
 
 _FEWEST_BATCHES = 3
 
@@ -56,7 +57,7 @@ class Drift(Result):
     change: float | None
     low: float | None
     high: float | None
-    reason: str | None
+    reason: Text | None
 
 
 def trend_of(pair: Pair, look_back: int, alpha: float, *, of_ratio: bool = False) -> Trend | None:
@@ -194,14 +195,18 @@ def drifts_of(pairs: Sequence[Pair], rows: Sequence[tuple[float, float]], *, lim
 
 def _too_few(pair: Pair, rows: float, other_rows: float, look_back: int, min_rows: int) -> str | None:
     if pair.rows.size < 2:
-        return "there is no batch before this one"
+        return say("there is no batch before this one")
     if min(rows, other_rows) < min_rows:
-        return f"fewer than {min_rows} rows in this batch"
+        return say("fewer than {N} rows in this batch", N=Numeral(str(min_rows)))
     past = slice(-look_back - 1, -1)
-    for batches, when in ((slice(-1, None), "in this batch"), (past, "in the batches before")):
+    too_few = (
+        (slice(-1, None), "fewer than {N} rows to take the rate of, in this batch"),
+        (past, "fewer than {N} rows to take the rate of, in the batches before"),
+    )
+    for batches, message in too_few:
         _, n, _, m = pair.of(batches).alike()
         if min(n, m) < FEWEST_IN_DENOMINATOR:
-            return f"fewer than {FEWEST_IN_DENOMINATOR} rows to take the rate of, {when}"
+            return say(message, N=Numeral(str(FEWEST_IN_DENOMINATOR)))
     return None
 
 

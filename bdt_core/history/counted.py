@@ -13,10 +13,11 @@ from bdt_core.fairness.confusion import Confusion, confusion_cells
 from bdt_core.fairness.counts import CountTable, Group, group_order
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.fairness.from_counts import EVERYBODY_ELSE, LARGEST
-from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.metric_results import group_in_words, group_name
 from bdt_core.fairness.persons import CELLS, PersonMoments
 from bdt_core.history.batch import Batch
 from bdt_core.metrics import RATES, Proportion
+from bdt_core.said import Column, Numeral, joined, say
 from bdt_core.spec import AuditSpec
 
 Counts = NDArray[np.float64]
@@ -102,8 +103,13 @@ class Counted:
 
     @property
     def names(self) -> tuple[str, ...]:
-        """Groups as text."""
-        return tuple(group_name(one) for one in self.groups)
+        """Groups as text, which knows the levels that it is made of."""
+        return tuple(group_in_words(self.facets, one) for one in self.groups)
+
+    @property
+    def reference_name(self) -> str:
+        """What the groups are compared with, as text."""
+        return say("everybody else") if self.reference is None else self.names[self.reference]
 
     @property
     def rows(self) -> Counts:
@@ -172,9 +178,10 @@ def count_batches(batches: Sequence[Batch], spec: AuditSpec) -> tuple[list[Count
         Groupings that no batch has are left out.
     list of str
     """
-    counted, notes = [], []
+    counted: list[Counted] = []
+    notes: list[str] = []
     if not spec.facets:
-        notes.append("The specification declares no groups, so there is nothing to follow.")
+        notes.append(say("The specification declares no groups, so there is nothing to follow."))
     for facets in spec.facets:
         tables = [_table(one, facets, spec) for one in batches]
         used = sum(one is not None for one in tables)
@@ -182,8 +189,13 @@ def count_batches(batches: Sequence[Batch], spec: AuditSpec) -> tuple[list[Count
             continue
         if used < len(batches):
             notes.append(
-                f"{len(batches) - used} of {len(batches)} batches do not count {' & '.join(facets)} with the same "
-                "label and prediction, and say nothing about it."
+                say(
+                    "{N} of {Nall} batches do not count {name} with the same label and prediction, and say nothing "
+                    "about it.",
+                    N=Numeral(str(len(batches) - used)),
+                    Nall=Numeral(str(len(batches))),
+                    name=joined([Column(one) for one in facets], " & "),
+                )
             )
         persons = [_persons(one, table) for one, table in zip(batches, tables, strict=True)]
         counted.append(_counted(tables, persons, facets, spec))

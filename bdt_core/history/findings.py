@@ -7,11 +7,12 @@ from dataclasses import dataclass
 
 from bdt_core import words
 from bdt_core.fairness.score_parts import severity_of
-from bdt_core.history.results import History, Stream
+from bdt_core.history.results import History, SmallGroup, Stream
 from bdt_core.metrics import RATES
 from bdt_core.result import Result
+from bdt_core.said import AsItIs, Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec import AlertSeverity
-from bdt_core.verdict.words import severest, severity_by_ratio
+from bdt_core.verdict.words import sentences, severest, severity_by_ratio
 
 _NAMED = 5
 _OF_SCORE: dict[str, AlertSeverity] = {
@@ -39,8 +40,16 @@ class Finding(Result):
     passed: bool
     broken: bool
     severity: AlertSeverity | None
-    sentence: str
-    recommendation: str
+    sentence: Text
+    recommendation: Text
+
+
+def _no_batch() -> Finding:
+    return Finding(True, False, None, say("No batch has been counted yet."), _nothing_to_do())
+
+
+def _nothing_to_do() -> str:
+    return say("Nothing to do.")
 
 
 def drift_finding(history: History) -> Finding:
@@ -51,42 +60,57 @@ def drift_finding(history: History) -> Finding:
     history : History
     """
     if not history.batches:
-        return Finding(True, False, None, "No batch has been counted yet.", "Nothing to do.")
+        return _no_batch()
     limit = history.spec.history.drift
-    batch = history.batches[-1].id
-    past = min(len(history.batches) - 1, history.look_back)
+    values = {
+        "batch": AsItIs(history.batches[-1].id),
+        "Npast": Numeral(str(min(len(history.batches) - 1, history.look_back))),
+        "size": words.size(limit, "rate"),
+    }
     drifting = sorted(
         (one for one in history.streams if one.drift.state == "drift"), key=lambda one: -abs(one.drift.change or 0.0)
     )
     moved = [one for one in history.streams if one.drift.state == "moved"]
     tested = sum(one.drift.state != "not_testable" for one in history.streams)
-    also = ""
+    also: str = ""
     if moved:
-        also = (
-            f" Moved by more than {words.size(limit, 'rate')}, which chance alone may do: "
-            f"{_listed([_changed(one) for one in moved])}."
+        also = say(
+            "Moved by more than {size}, which chance alone may do: {what}.",
+            size=values["size"],
+            what=_listed([_changed(one) for one in moved]),
         )
     if not drifting:
         if not tested:
             reasons = sorted({one.drift.reason for one in history.streams if one.drift.reason})
-            told = f"Drift in batch {batch} cannot be tested: {'; '.join(reasons) or 'no group is large enough'}."
+            why = joined(reasons, "; ") or say("no group is large enough")
+            sentence = say("Drift in batch {batch} cannot be tested: {why}.", batch=values["batch"], why=why)
         else:
-            told = (
-                f"None of {tested} differences is certain to have moved by more than {words.size(limit, 'rate')} in "
-                f"batch {batch} against the {past} before it."
+            sentence = say(
+                "None of {N} differences is certain to have moved by more than {size} in batch {batch} against the "
+                "{Npast} before it.",
+                N=Numeral(str(tested)),
+                **values,
             )
-        return Finding(True, False, None, told + also, "Nothing to do.")
-    told = (
-        f"In batch {batch}, against the {past} before it, {len(drifting)} of {tested} differences moved by more than "
-        f"{words.size(limit, 'rate')}: {_listed([_changed(one) for one in drifting])}."
+        return Finding(True, False, None, sentences(sentence, also), _nothing_to_do())
+    sentence = say(
+        "In batch {batch}, against the {Npast} before it, {N} of {Nall} differences moved by more than {size}: {what}.",
+        N=Numeral(str(len(drifting))),
+        Nall=Numeral(str(tested)),
+        what=_listed([_changed(one) for one in drifting]),
+        **values,
     )
     first = drifting[0]
-    advice = (
-        f"Compare the rows of batch {batch} with those before it, beginning with {_named(first)}: did the data, the "
-        f"people or the model change? Then {RATES[first.metric].advice}."
+    advice = sentences(
+        say(
+            "Compare the rows of batch {batch} with those before it, beginning with {what}: did the data, the people "
+            "or the model change?",
+            batch=values["batch"],
+            what=_named(first),
+        ),
+        say("Then {advice}.", advice=of_ours(RATES[first.metric].advice)),
     )
     worst = severest([severity_by_ratio(limit, abs(one.drift.change or 0.0)) for one in drifting])
-    return Finding(False, False, worst, told + also, advice)
+    return Finding(False, False, worst, sentences(sentence, also), advice)
 
 
 def volume_finding(history: History, batch: str | None = None) -> Finding:
@@ -98,83 +122,126 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
         The history has no such batch.
     """
     if not history.batches:
-        return Finding(True, False, None, "No batch has been counted yet.", "Nothing to do.")
-    if batch in history.waiting:
-        return Finding(True, False, None, f"Batch {batch} says nothing until its labels are there.", "Nothing to do.")
+        return _no_batch()
+    if batch is not None and batch in history.waiting:
+        waits = say("Batch {batch} says nothing until its labels are there.", batch=AsItIs(batch))
+        return Finding(True, False, None, waits, _nothing_to_do())
     least = history.spec.history.min_rows
-    name = batch or history.batches[-1].id
+    values = {"Nleast": words.count(least), "batch": AsItIs(batch or history.batches[-1].id)}
     small = sorted(history.small_groups(batch), key=lambda one: one.rows)
     if not small:
-        return Finding(True, False, None, f"Every group has at least {least:,} rows in batch {name}.", "Nothing to do.")
-    named = _listed([f"{one.group} ({' & '.join(one.facets)}): {one.rows:,}" for one in small])
-    told = f"{len(small)} group{'s' * (len(small) > 1)} with fewer than {least:,} rows in batch {name}: {named}."
-    advice = (
-        f"Rows per group were counted: take longer batches, or lower history.min_rows from {least:,}; until then drift "
-        "in these groups is not tested, and only all batches together say something of them."
+        enough = say("Every group has at least {Nleast} rows in batch {batch}.", **values)
+        return Finding(True, False, None, enough, _nothing_to_do())
+    sentence = say(
+        "{N} group with fewer than {Nleast} rows in batch {batch}: {list}."
+        if len(small) == 1
+        else "{N} groups with fewer than {Nleast} rows in batch {batch}: {list}.",
+        N=Numeral(str(len(small))),
+        list=_listed([_of_rows(one) for one in small]),
+        **values,
     )
-    return Finding(False, False, severity_by_ratio(small[0].rows, least), told, advice)
+    advice = say(
+        "Rows per group were counted: take longer batches, or lower history.min_rows from {N}; until then drift in "
+        "these groups is not tested, and only all batches together say something of them.",
+        N=words.count(least),
+    )
+    return Finding(False, False, severity_by_ratio(small[0].rows, least), sentence, advice)
 
 
 def difference_finding(history: History) -> Finding:
     """Do all batches together show a difference, against a limit of the gate or, where there is none, by e-BH?"""
     if not history.batches:
-        return Finding(True, False, None, "No batch has been counted yet.", "Nothing to do.")
+        return _no_batch()
     broken = [one for one in history.limits if one.verdict == "fail"]
     shown = sorted(
         (one for one in history.streams if one.discovered and not one.limited),
         key=lambda one: -abs(one.difference or 0),
     )
-    sentences = [one.sentence for one in broken]
+    answers: list[str] = [one.sentence for one in broken]
     severities: list[AlertSeverity] = [one.severity for one in broken if one.severity is not None]
     if shown:
-        sentences.append(
-            f"Without a limit, but certain (false discovery rate {100 * history.spec.significance.alpha:.4g} % however "
-            f"often one looks): {_listed([_differs(one, history) for one in shown])}."
+        answers.append(
+            say(
+                "Without a limit, but certain (false discovery rate {N} % however often one looks): {what}.",
+                N=Numeral(f"{100 * history.spec.significance.alpha:.4g}"),
+                what=_listed([_differs(one, history) for one in shown]),
+            )
         )
         severities += [_OF_SCORE[severity_of(abs(one.difference or 0.0))] for one in shown]
-    if not sentences:
-        return Finding(True, False, None, _nothing_found(history), "Nothing to do.")
+    if not answers:
+        return Finding(True, False, None, _nothing_found(history), _nothing_to_do())
     if broken:
-        one = broken[0]
-        advice = (
-            f"{words.capital(one.metric.replace('_', ' '))} by {one.facet} was measured ({one.group}): look at what "
-            f"changed up to batch {one.broken_since}, fit thresholds per group or train again, and stop the "
-            "deployment until it holds."
+        first = broken[0]
+        advice: str = say(
+            "{metric} by {name} was measured ({group}): look at what changed up to batch {batch}, fit thresholds per "
+            "group or train again, and stop the deployment until it holds.",
+            metric=of_ours(words.capital(first.metric.replace("_", " "))),
+            name=joined([Column(one) for one in first.facet.split(" & ")], " & "),
+            group=first.group or "",
+            batch=AsItIs(first.broken_since or ""),
         )
     else:
-        advice = (
-            f"{words.capital(_named(shown[0]))} was measured: {RATES[shown[0].metric].advice}. If a difference of this "
-            "size is tolerable, set a limit on it in the gate."
+        advice = sentences(
+            say(
+                "{what} was measured: {advice}.",
+                what=words.capital(_named(shown[0])),
+                advice=of_ours(RATES[shown[0].metric].advice),
+            ),
+            say("If a difference of this size is tolerable, set a limit on it in the gate."),
         )
-    return Finding(False, bool(broken), severest(severities), " ".join(sentences), advice)
+    return Finding(False, bool(broken), severest(severities), sentences(*answers), advice)
 
 
 def _nothing_found(history: History) -> str:
     open_ones = [one for one in history.limits if one.verdict != "pass"]
-    batches = f"{len(history.batches)} batch{'es' * (len(history.batches) != 1)}"
-    told = f"No limit is broken and no difference without a limit is shown over {batches}."
-    return told + "".join(f" {one.sentence}" for one in open_ones)
+    clean = say(
+        "No limit is broken and no difference without a limit is shown over {batches}.",
+        batches=number_of_batches(len(history.batches), Numeral(str(len(history.batches)))),
+    )
+    return sentences(clean, *(one.sentence for one in open_ones))
+
+
+def number_of_batches(number: int, written: str) -> str:
+    """So many batches.
+
+    Examples
+    --------
+    >>> number_of_batches(1, Numeral("1")), number_of_batches(1200, Numeral("1,200"))
+    ('1 batch', '1,200 batches')
+    """
+    return say("{N} batch" if number == 1 else "{N} batches", N=written)
 
 
 def _named(one: Stream) -> str:
-    metric = one.metric.replace("_", " ")
-    return f"{metric} by {' & '.join(one.facets)}, {one.group} less {one.reference}"
+    return say(
+        "{metric} by {name}, {group} less {reference}",
+        metric=of_ours(one.metric.replace("_", " ")),
+        name=one.facet,
+        group=one.group,
+        reference=one.reference,
+    )
 
 
 def _changed(one: Stream) -> str:
-    return f"{_named(one)}: {_points(one.drift.change, one.drift.low, one.drift.high)}"
+    return say("{what}: {size}", what=_named(one), size=_points(one.drift.change, one.drift.low, one.drift.high))
 
 
 def _differs(one: Stream, history: History) -> str:
-    since = "" if one.alarm is None else f", since batch {history.batches[one.alarm].id}"
-    return f"{_named(one)}: {_points(one.difference, one.low, one.high)}{since}"
+    difference: str = say("{what}: {size}", what=_named(one), size=_points(one.difference, one.low, one.high))
+    if one.alarm is None:
+        return difference
+    return joined([difference, say("since batch {batch}", batch=AsItIs(history.batches[one.alarm].id))], ", ")
+
+
+def _of_rows(one: SmallGroup) -> str:
+    return say("{group} ({name}): {N}", group=one.group, name=one.facet, N=words.count(one.rows))
 
 
 def _points(value: float | None, low: float | None, high: float | None) -> str:
     shown, at_least, at_most = (words.signed(one, "rate") for one in (value, low, high))
-    return f"{shown} points [{at_least} to {at_most}]"
+    return joined([say("{N} points", N=shown), say("[{low} to {high}]", low=at_least, high=at_most)], " ")
 
 
 def _listed(several: Sequence[str]) -> str:
-    more = f"; and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
-    return "; ".join(several[:_NAMED]) + more
+    more = [say("and {N} more", N=Numeral(str(len(several) - _NAMED)))] if len(several) > _NAMED else []
+    return joined([*several[:_NAMED], *more], "; ")

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from bdt_core.fairness.from_counts import EVERYBODY_ELSE
-from bdt_core.history.batch import Batch, doubtful, in_order
+from bdt_core.history.batch import Batch, batches_in_words, doubtful, in_order
 from bdt_core.history.change import Drift, drifts_of, trend_of
 from bdt_core.history.counted import Counted, Pair, count_batches, metrics_of
 from bdt_core.history.limits import has_ratio_limit, judge_limits, tolerated
@@ -17,9 +16,8 @@ from bdt_core.history.look_back import batches_back
 from bdt_core.history.results import GroupingHistory, History, SeenBatch, Stream
 from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time, discoveries
 from bdt_core.metrics import RATES
+from bdt_core.said import AsItIs, Numeral, say
 from bdt_core.spec import AuditSpec
-
-_NAMED = 5
 
 
 def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
@@ -106,11 +104,20 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
 def _waiting(batches: Sequence[str], spec: AuditSpec) -> list[str]:
     if not batches:
         return []
-    named = ", ".join(batches[:_NAMED]) + (", ..." if len(batches) > _NAMED else "")
-    several = "1 batch that was" if len(batches) == 1 else f"{len(batches)} batches that were"
+    message = (
+        "Left out: {N} batch that was counted before history.labels_after ({labels_after}) had passed; audit them "
+        "again when it has: {list}."
+        if len(batches) == 1
+        else "Left out: {N} batches that were counted before history.labels_after ({labels_after}) had passed; audit "
+        "them again when it has: {list}."
+    )
     return [
-        f"Left out: {several} counted before history.labels_after ({spec.history.labels_after}) had passed; audit them "
-        f"again when it has: {named}."
+        say(
+            message,
+            N=Numeral(str(len(batches))),
+            labels_after=AsItIs(str(spec.history.labels_after)),
+            list=batches_in_words(batches),
+        )
     ]
 
 
@@ -122,11 +129,6 @@ class _Opening:
     metric: str
     group: int
     pair: Pair
-
-    @property
-    def reference(self) -> str:
-        at = self.counted.reference
-        return EVERYBODY_ELSE if at is None else self.counted.names[at]
 
     @property
     def rows_now(self) -> tuple[float, float]:
@@ -181,7 +183,7 @@ def _stream(
         facets=counted.facets,
         metric=opening.metric,
         group=counted.names[opening.group],
-        reference=opening.reference,
+        reference=counted.reference_name,
         events=_whole(pair.events),
         rows=_whole(pair.rows),
         reference_events=_whole(pair.reference_events),
@@ -205,7 +207,7 @@ def _stream(
 def _grouping(counted: Counted, streams: Sequence[Stream], spec: AuditSpec) -> GroupingHistory:
     return GroupingHistory(
         facets=counted.facets,
-        reference=EVERYBODY_ELSE if counted.reference is None else counted.names[counted.reference],
+        reference=counted.reference_name,
         groups=counted.names,
         rows=tuple(_whole(column) for column in counted.rows.T),
         too_small=tuple(

@@ -16,6 +16,7 @@ from bdt_core.history.counted import Pair
 from bdt_core.history.limits import LimitOverTime
 from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
 from bdt_core.result import Plotted, Result, Shown
+from bdt_core.said import Column, Text, joined
 from bdt_core.spec import AuditSpec
 
 _COLUMNS = (
@@ -64,8 +65,8 @@ class Stream(Result):
 
     facets: tuple[str, ...]
     metric: str
-    group: str
-    reference: str
+    group: Text
+    reference: Text
     events: tuple[int, ...]
     rows: tuple[int, ...]
     reference_events: tuple[int, ...]
@@ -83,6 +84,11 @@ class Stream(Result):
     tolerated_low: float | None
     tolerated_high: float | None
     ratio_limited: bool
+
+    @property
+    def facet(self) -> str:
+        """Name of the grouping."""
+        return joined([Column(one) for one in self.facets], " & ")
 
     @property
     def limited(self) -> bool:
@@ -119,16 +125,16 @@ class GroupingHistory(Result):
     """
 
     facets: tuple[str, ...]
-    reference: str
-    groups: tuple[str, ...]
+    reference: Text
+    groups: tuple[Text, ...]
     rows: tuple[tuple[int, ...], ...]
-    too_small: tuple[str, ...]
+    too_small: tuple[Text, ...]
     streams: tuple[Stream, ...]
 
     @property
     def facet(self) -> str:
         """Name of the grouping."""
-        return " & ".join(self.facets)
+        return joined([Column(one) for one in self.facets], " & ")
 
 
 @dataclass(frozen=True)
@@ -136,8 +142,13 @@ class SmallGroup(Result):
     """A group with fewer rows in a batch than are to be watched."""
 
     facets: tuple[str, ...]
-    group: str
+    group: Text
     rows: int
+
+    @property
+    def facet(self) -> str:
+        """Name of the grouping."""
+        return joined([Column(one) for one in self.facets], " & ")
 
 
 @dataclass(frozen=True, repr=False)
@@ -188,7 +199,7 @@ class History(Result, Shown, Plotted):
     limits: tuple[LimitOverTime, ...]
     look_back: int
     waiting: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core import words
+from bdt_core.history.findings import number_of_batches
 from bdt_core.report.catalogue import say_for
 from bdt_core.report.figures import PNG_DPI
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, onto, settings
-from bdt_core.said import Sentence
+from bdt_core.said import AsItIs, Column, Numeral, joined, of_ours, say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,7 +96,7 @@ def _of_stream(history: History, one: Stream) -> Panel:
     found = history.over_time(one)
     limits = tuple(limit for limit in (one.tolerated_low, one.tolerated_high) if limit is not None)
     return Panel(
-        head=f"{words.capital(one.metric.replace('_', ' '))}: {one.group} less {one.reference}",
+        head=say("{metric}: {group} less {reference}", metric=_metric(one), group=one.group, reference=one.reference),
         told=_told(history, one),
         daily=history.values(one),
         values=_known(found.difference),
@@ -112,11 +113,20 @@ def _of_stream(history: History, one: Stream) -> Panel:
 
 def _of_ratio(history: History, one: LimitOverTime) -> Panel:
     batches = [batch.id for batch in history.batches]
-    since = f"; broken since {one.broken_since}" if one.broken_since is not None else ""
-    sequence = f"{words.number(one.value)} [{words.number(one.low)} to {words.number(one.high)}]"
+    ratio: list[str] = [
+        say(
+            "by {name}, ratio so far: {N} [{low} to {high}]",
+            name=joined([Column(column) for column in one.facet.split(" & ")], " & "),
+            N=words.number(one.value),
+            low=words.number(one.low),
+            high=words.number(one.high),
+        )
+    ]
+    if one.broken_since is not None:
+        ratio.append(say("broken since {batch}", batch=AsItIs(one.broken_since)))
     return Panel(
-        head=f"{words.capital(one.metric.replace('_', ' '))}: {one.group}",
-        told=words.printable(f"by {one.facet}, ratio so far: {sequence}{since}"),
+        head=say("{metric}: {group}", metric=_metric(one), group=one.group or ""),
+        told=words.printable(joined(ratio, "; ")),
         daily=one.daily,
         values=one.values,
         lows=one.lows,
@@ -130,6 +140,10 @@ def _of_ratio(history: History, one: LimitOverTime) -> Panel:
     )
 
 
+def _metric(one: Stream | LimitOverTime) -> str:
+    return of_ours(words.capital(one.metric.replace("_", " ")))
+
+
 def _known(values: Iterable[float]) -> list[float | None]:
     return [None if one != one else float(one) for one in values]
 
@@ -138,7 +152,7 @@ def draw(history: History) -> Sheet:
     """One panel per difference or ratio."""
     panels = drawn_panels(history)
     rows = -(-len(panels) // _COLUMNS)
-    sheet = Sheet(Sentence(_title(history, panels)), rows * (_HEAD + _HEIGHT + _FOOT) + 26, _WIDTH)
+    sheet = Sheet(_title(history, panels), rows * (_HEAD + _HEIGHT + _FOOT) + 26, _WIDTH)
     width = (sheet.width - 8 - _COLUMNS * _LEFT - (_COLUMNS - 1) * (_GAP - _LEFT)) / _COLUMNS
     for number, one in enumerate(panels):
         x = _LEFT + (number % _COLUMNS) * (width + _GAP)
@@ -155,20 +169,37 @@ def _finished(history: History, finish: Callable[[Sheet], _T]) -> _T:
 
 
 def _title(history: History, panels: Sequence[Panel]) -> str:
-    batches = f"{words.count(len(history.batches))} batch{'es' * (len(history.batches) != 1)}"
+    batches = number_of_batches(len(history.batches), words.count(len(history.batches)))
     if not panels:
-        return f"No group is large enough yet to be followed over {batches}."
+        return say("No group is large enough yet to be followed over {batches}.", batches=batches)
     ratios = [one for one in history.limits if one.is_ratio and one.daily]
     followed = len(history.streams) + len(ratios)
-    shown = f" Drawn: {len(panels)} of {followed}." if len(panels) < followed else ""
+    alarms = sum(one.alarm is not None for one in history.streams)
+    title: list[str] = [_differences(alarms, len(history.streams), batches)]
     broken = sum(one.verdict == "fail" for one in ratios)
     if broken:
-        shown = f" {broken} of {len(ratios)} limits on a ratio {'is' if broken == 1 else 'are'} broken.{shown}"
-    found = sum(one.alarm is not None for one in history.streams)
-    if not found:
-        return f"No difference between groups is shown over {batches}.{shown}"
-    of = f"{found} of {len(history.streams)} differences" if len(history.streams) > 1 else "The difference"
-    return f"{of} between groups {'is' if found == 1 else 'are'} shown over {batches}.{shown}"
+        message = (
+            "{N} of {Nall} limits on a ratio is broken."
+            if broken == 1
+            else "{N} of {Nall} limits on a ratio are broken."
+        )
+        title.append(say(message, N=Numeral(str(broken)), Nall=Numeral(str(len(ratios)))))
+    if len(panels) < followed:
+        title.append(say("Drawn: {N} of {Nall}.", N=Numeral(str(len(panels))), Nall=Numeral(str(followed))))
+    return joined(title, " ")
+
+
+def _differences(alarms: int, streams: int, batches: str) -> str:
+    if not alarms:
+        return say("No difference between groups is shown over {batches}.", batches=batches)
+    if streams == 1:
+        return say("The difference between groups is shown over {batches}.", batches=batches)
+    message = (
+        "{N} of {Nall} differences between groups is shown over {batches}."
+        if alarms == 1
+        else "{N} of {Nall} differences between groups are shown over {batches}."
+    )
+    return say(message, N=Numeral(str(alarms)), Nall=Numeral(str(streams)), batches=batches)
 
 
 def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width: float) -> None:
@@ -176,10 +207,10 @@ def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width
     sheet.text(
         x - _LEFT + 8,
         y - 22,
-        sheet.fit(Sentence(words.printable(one.head)), width + _LEFT - 10, 8.5, bold=True),
+        sheet.fit(words.printable(one.head), width + _LEFT - 10, 8.5, bold=True),
         bold=True,
     )
-    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(Sentence(one.told), width + _LEFT - 10, 7.5), size=7.5, color=GREY)
+    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(one.told, width + _LEFT - 10, 7.5), size=7.5, color=GREY)
     kept = _thinned(len(one.daily))
     at = [float(i) for i in kept]
     known = [i for i in kept if one.daily[i] is not None]
@@ -238,40 +269,45 @@ def _dates(sheet: Sheet, history: History, axes: object, x: float, y: float, wid
 
 
 def _told(history: History, one: Stream) -> str:
-    by = " & ".join(one.facets)
     if one.difference is None:
-        return f"by {by}; nobody to compare yet"
-    sequence = (
-        f"{words.signed(one.difference, 'rate')} [{words.signed(one.low, 'rate')} to {words.signed(one.high, 'rate')}]"
-    )
-    since = f"; alarm at {history.batches[one.alarm].id}" if one.alarm is not None else ""
-    told: str = words.printable(f"by {by}, points so far: {sequence}{since}")
+        return say("by {name}; nobody to compare yet", name=one.facet)
+    value, low, high = (words.signed(x, "rate") for x in (one.difference, one.low, one.high))
+    difference: list[str] = [
+        say("by {name}, points so far: {N} [{low} to {high}]", name=one.facet, N=value, low=low, high=high)
+    ]
+    if one.alarm is not None:
+        difference.append(say("alarm at {batch}", batch=AsItIs(history.batches[one.alarm].id)))
+    told: str = words.printable(joined(difference, "; "))
     return told
 
 
 def _legend(sheet: Sheet, history: History, panels: Sequence[Panel], y: float) -> None:
-    confidence = f"{100 * (1 - history.spec.significance.alpha):.4g} %"
+    confidence = Numeral(f"{100 * (1 - history.spec.significance.alpha):.4g}")
     x = 12.0
     sheet.mark(x, y, shape="o", fill=GREY, edge=GREY, size=3)
-    x = _word(sheet, x + 7, y, "one batch alone")
+    x = _word(sheet, x + 7, y, say("one batch alone"))
     sheet.box(x - 3, y - 5, 20, 10, fill=CALM_TINT, edge=CALM_TINT, round_by=0)
     sheet.line([x - 3, x + 17], [y, y], color=CALM, width=1.6)
-    points = "points" + " (ratios: as they are)" * any(one.is_ratio for one in panels)
-    x = _word(sheet, x + 22, y, f"all batches so far, {confidence} confidence sequence, {points}")
+    message = (
+        "all batches so far, {N} % confidence sequence, points (ratios: as they are)"
+        if any(one.is_ratio for one in panels)
+        else "all batches so far, {N} % confidence sequence, points"
+    )
+    x = _word(sheet, x + 22, y, say(message, N=confidence))
     if any(one.limits for one in panels):
         sheet.line([x - 3, x + 17], [y, y], color=HARM, width=1.1, style="--")
-        x = _word(sheet, x + 22, y, "limit")
+        x = _word(sheet, x + 22, y, say("limit"))
     if any(one.alarm is not None for one in panels):
         sheet.mark(x + 2, y, shape="D", fill=HARM, edge="white", size=7)
-        x = _word(sheet, x + 10, y, "first alarm")
+        x = _word(sheet, x + 10, y, say("first alarm"))
     if any(one.drifts for one in panels):
         sheet.mark(x + 2, y, shape="o", fill="white", edge=HARM, size=7)
-        _word(sheet, x + 10, y, "drift")
+        _word(sheet, x + 10, y, say("drift"))
 
 
 def _word(sheet: Sheet, x: float, y: float, phrase: str) -> float:
     """Set a word of the legend; gives back where the next one may begin."""
-    said = sheet.said(Sentence(phrase))
+    said = sheet.said(phrase)
     sheet.text(x, y, said, size=7.5, color=INK)
     return x + sheet.measure(said, 7.5) + 18
 

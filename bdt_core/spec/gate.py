@@ -13,11 +13,12 @@ from pydantic import Field, field_validator, model_validator
 from bdt_core import words
 from bdt_core.errors import SpecError, nearest
 from bdt_core.metrics import GATE_METRICS, LOCAL_METRICS
+from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_core.spec.depth import SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import problem_of_direction
 from bdt_core.spec.registered import Registered
 from bdt_core.spec.section import Section
-from bdt_core.spec.wording import compared_with, wording
+from bdt_core.spec.wording import compared_with, named
 
 if TYPE_CHECKING:
     from bdt_core.spec.audit_spec import AuditSpec
@@ -81,12 +82,15 @@ class GateLimit(Section):
 
     def question(self, spec: AuditSpec) -> str:
         """What its check in Dagster asks: whether people fare worse by more than is tolerated."""
-        most = getattr(self, "max_difference", None)
-        allowed = "what is tolerated" if most is None else f"{most:g}"
-        share = self.least_share
-        who = self.people() + ("" if share is None else f" of at least {words.percent(share)} of the people")
-        measured, others = wording(spec.bias_variable).name, self.others(spec)
-        return f"Does no {who} fare worse in {measured} than {others} by more than {allowed}?"
+        most, share = getattr(self, "max_difference", None), self.least_share
+        who = of_ours(self.people())
+        return say(
+            "Does no {who} fare worse in {measure} than {than} by more than {what}?",
+            who=who if share is None else say("{who} of at least {N} of the people", who=who, N=words.percent(share)),
+            measure=named(spec.bias_variable),
+            than=of_ours(self.others(spec)),
+            what=say("what is tolerated") if most is None else Numeral(f"{most:g}"),
+        )
 
     def people(self) -> str:
         """One of whom it is on."""
@@ -211,9 +215,17 @@ class MetricLimit(GateLimit):
 
     def question(self, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
         """Whether the metric lies within its ends."""
-        ends = (("at least", self.min), ("at most", self.max))
-        allowed = " and ".join(f"{word} {value:g}" for word, value in ends if value is not None)
-        return f"Is {self.metric} by {' & '.join(self.facets)} {allowed}?"
+        ends = []
+        if self.min is not None:
+            ends.append(say("at least {size}", size=Numeral(f"{self.min:g}")))
+        if self.max is not None:
+            ends.append(say("at most {size}", size=Numeral(f"{self.max:g}")))
+        return say(
+            "Is {metric} by {name} {allowed}?",
+            metric=of_ours(self.metric),
+            name=joined([Column(one) for one in self.facets], " & "),
+            allowed=joined(ends, " and "),
+        )
 
     def problem_in(self, spec: AuditSpec) -> str | None:
         """No columns to count the metric from, or an end of it that lets every harm pass."""
@@ -366,7 +378,7 @@ class LocalBiasLimit(GateLimit):
         """Whether groups are farther apart."""
         is_area = spec.local_bias is not None and LOCAL_METRICS[spec.local_bias.metric].is_area
         most = words.size(self.max_gap, "value" if is_area else "rate")
-        return f"Is no gap between two groups within a cluster larger than {most} on the test rows?"
+        return say("Is no gap between two groups within a cluster larger than {size} on the test rows?", size=most)
 
     @classmethod
     def unasked(cls, spec: AuditSpec) -> LocalBiasLimit | None:
@@ -415,8 +427,12 @@ class FourFifthsLimit(GateLimit):
 
     def question(self, spec: AuditSpec) -> str:  # noqa: ARG002 - the limit says all
         """Whether the rule holds."""
-        by = f" by {' & '.join(self.facets)}" if self.facets else ""
-        return f"Is no group{by} selected less than 4/5 as often as the one with the highest rate?"
+        if not self.facets:
+            return say("Is no group selected less than 4/5 as often as the one with the highest rate?")
+        return say(
+            "Is no group by {name} selected less than 4/5 as often as the one with the highest rate?",
+            name=joined([Column(one) for one in self.facets], " & "),
+        )
 
     def problem_in(self, spec: AuditSpec) -> str | None:
         """Rows of one person, which the rule would count as people."""

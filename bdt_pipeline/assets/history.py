@@ -5,6 +5,7 @@ from typing import Any
 
 import dagster as dg
 
+from bdt_core.said import AsItIs, say
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets import views_history as views
 from bdt_pipeline.assets.common import AuditAssets
@@ -56,7 +57,10 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
             log(context, f"{store.folder / one} holds no batch and is left out; audit its part again.", "warning")
         notes = [
             *history.notes,
-            *(f"{one} holds no batch and is left out; audit its part again." for one in unreadable),
+            *(
+                say("{file} holds no batch and is left out; audit its part again.", file=AsItIs(one))
+                for one in unreadable
+            ),
         ]
         if audit.partitions is None:
             notes.append(_NO_PARTS)

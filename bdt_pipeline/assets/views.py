@@ -14,11 +14,13 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from bdt_core import words
+from bdt_core.said import AsItIs, Column, Level, Numeral, Sentence, joined, of_ours, say
 from bdt_pipeline.resources.run_log import ToldList, ToldTable
 
 if TYPE_CHECKING:
     from upath import UPath
 
+    from bdt_core.clustering.stability import ClusterStability
     from bdt_core.report.printed import AnyDocument
     from bdt_core.significance.clusters import ComparedCluster
     from bdt_core.spec import Source
@@ -53,24 +55,28 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> ToldTable:
 
 def columns_cell(columns: Sequence[str]) -> str:
     """Columns whose levels make groups, as a cell that no language changes."""
-    from bdt_core.said import Column, joined
-
     return joined([Column(one) for one in columns], " & ")
 
 
 def group_cell(columns: Sequence[str], values: Sequence[Any]) -> str:
     """A group as a cell that no language changes; readers' own names for its levels stand in their place."""
-    from bdt_core.said import Level, joined
-
     return joined([Level(str(one), column) for column, one in zip(columns, values, strict=True)], " & ")
 
 
 def group_cell_of_text(columns: Sequence[str], group: str) -> str:
     """The cell of a group that is known by its text alone; as it is where a level has the joint in it."""
-    from bdt_core.said import AsItIs
-
     levels = group.split(" & ")
     return group_cell(columns, levels) if len(levels) == len(columns) else AsItIs(group)
+
+
+def data_cell(text: str) -> str:
+    """A name of the reader's table, of a column or a level that nobody tells, as a cell that no language changes."""
+    return text if isinstance(text, Sentence) else say("{name}", name=text)
+
+
+def check_cell(metric: str, facet: str) -> str:
+    """A check by its metric and its columns; most metrics are keys of the specification, which no language changes."""
+    return say("{metric} by {name}", metric=of_ours(metric), name=columns_cell(facet.split(" & ")))
 
 
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
@@ -92,8 +98,6 @@ def numbers(**values: float | int | None) -> Metadata:
 
 def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Metadata:
     """The table as read; of columns that were `taken` from the source's asset, with their lineage."""
-    from bdt_core.said import AsItIs
-
     missing = frame.isna().sum()
     return {
         _ROWS: len(frame),
@@ -119,7 +123,6 @@ def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Me
 def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
     """The audited rows and the columns' roles; the columns are those that were read, and what is measured."""
     from bdt_core.report.wording import more_than_counted
-    from bdt_core.said import AsItIs
     from bdt_core.spec.wording import wording
     from bdt_core.table.audit_table import BIAS_VARIABLE
 
@@ -205,14 +208,18 @@ def clusters(found: Clusters) -> Metadata:
                     f"{one.rows:,}",
                     words.number(one.mean),
                     words.number(-one.gap if found.spec.bias_variable.better == "higher" else one.gap),
-                    f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else words.NOTHING,
-                    " → ".join(one.path) or words.NOTHING,
+                    _stability(stable[one.label]) if stable else words.NOTHING,
+                    joined(one.path, " → ") or words.NOTHING,
                 ]
                 for one in found.train
             ],
         ),
         "note": "Differences on the train rows are too large on average, for the search looked for large ones.",
     }
+
+
+def _stability(one: ClusterStability) -> str:
+    return say("{word} ({N})", word=of_ours(one.word), N=Numeral(f"{one.jaccard:.2f}"))
 
 
 def significance(tested: ClusterSignificance) -> Metadata:
@@ -256,8 +263,11 @@ def _finding(one: ComparedCluster, tested: ClusterSignificance) -> str:
     from bdt_core.report.clusters import finding, without_others
 
     if one is tested.primary and tested.main_significant and not one.significant:
-        return f"{'worse' if one.worse else 'better'} off in the main test, not certain among all"
-    return "; ".join(filter(None, (finding(one), without_others(one, tested.unit))))
+        if one.worse:
+            return say("worse off in the main test, not certain among all")
+        return say("better off in the main test, not certain among all")
+    without = without_others(one, tested.unit)
+    return joined([of_ours(finding(one)), *([] if without is None else [without])], "; ")
 
 
 def differences(found: FeatureDifferences) -> Metadata:
@@ -273,7 +283,9 @@ def differences(found: FeatureDifferences) -> Metadata:
                 [
                     columns_cell([one.column]),
                     one.role,
-                    f"{one.effect_name} {words.number(one.effect)}" if one.status == "tested" else one.reason,
+                    joined([of_ours(str(one.effect_name)), words.number(one.effect)], " ")
+                    if one.status == "tested"
+                    else one.reason,
                     words.p_value(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
@@ -285,8 +297,6 @@ def differences(found: FeatureDifferences) -> Metadata:
 
 
 def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
-    from bdt_core.said import Column, Sentence, say
-
     rows = []
     for one in found.columns:
         if one.numeric is not None:
@@ -303,7 +313,9 @@ def report(document: dict[str, Any], files: Mapping[str, UPath], served: str | N
     """The verdict, the first page, the whole report with its figures, and where its files are and are served."""
     from bdt_core.report.markdown import render_first_page, render_markdown
     from bdt_core.report.printed import printed
+    from bdt_core.sentences import with_sentences
 
+    document = dict(with_sentences(document))
     safe = printed(document)
     return {
         "verdict": document["verdict"]["verdict"],
@@ -333,6 +345,9 @@ _PLOTTED = ("limit", "minimum", "maximum", "difference", "value", "low", "high",
 
 def gate_metadata(document: dict[str, Any]) -> Metadata:
     """The limits, and the first one's numbers so that they plot over time."""
+    from bdt_core.sentences import with_sentences
+
+    document = dict(with_sentences(document))
     limits = document["gate"]
     first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
@@ -349,12 +364,12 @@ def limit_metadata(one: LimitOutcome) -> Metadata:
     from bdt_core.verdict import kind_of
 
     found = kind_of(one).facts(one)
-    judged = {name.replace("_", " "): found[name] for name in _JUDGED if found.get(name) is not None}
+    judged = {name.replace("_", " "): _judged(one, name, found) for name in _JUDGED if found.get(name) is not None}
     return {
         "verdict": one.verdict,
         "severity": one.severity or "none",
         **judged,
-        **({} if "left_out" not in found else {"not judged": listed(found["left_out"])}),
+        **({} if "left_out" not in found else {"not judged": listed([*map(data_cell, found["left_out"])])}),
         **numbers(
             **{name: _number(found.get(name)) for name in _PLOTTED},
             **{
@@ -363,6 +378,12 @@ def limit_metadata(one: LimitOutcome) -> Metadata:
             },
         ),
     }
+
+
+def _judged(one: LimitOutcome, name: str, found: Mapping[str, Any]) -> Any:
+    """A count, words of ours, or who was judged, whose names are the reader's."""
+    who = getattr(one, name, None)
+    return data_cell(who) if isinstance(who, str) else found[name]
 
 
 def _severity(document: dict[str, Any]) -> Metadata:
@@ -382,8 +403,9 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
 
     allowed, found = allowed_cell(one, unit), found_in(one, unit)
     value, low, high = found
-    interval = "" if words.NOTHING in (low, high) else f" [{low} to {high}]"
-    return [one["check"], one["verdict"], allowed, f"{value}{interval}", one["sentence"]]
+    interval = [] if words.NOTHING in (low, high) else [say("[{low} to {high}]", low=low, high=high)]
+    check = check_cell(one["metric"], one["facet"]) if one["kind"] == "metric" else one["check"]
+    return [check, one["verdict"], allowed, joined([value, *interval], " "), one["sentence"]]
 
 
 def _number(value: Any) -> float | None:

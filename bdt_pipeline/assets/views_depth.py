@@ -5,7 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_pipeline.assets.views import Metadata, group_cell_of_text, listed, numbers, table_of
+from bdt_core.said import AsItIs, Column, joined, of_ours, say
+from bdt_pipeline.assets.views import Metadata, check_cell, group_cell_of_text, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.topics import ClusterTopic
@@ -37,13 +38,13 @@ def worst_groups(found: WorstGroups) -> Metadata:
                     words.count(one.rows),
                     words.number(one.mean_inside),
                     words.number(one.mean_outside),
-                    f"{words.number(one.difference)} [{words.number(one.low)}, {words.number(one.high)}]",
+                    _with_interval(one.difference, one.low, one.high),
                     words.p_number(one.p_value),
                 ]
                 for one in found.groups
             ],
         ),
-        "columns left out": listed([f"{one.name}: {one.reason}" for one in found.searched.left_out]),
+        "columns left out": listed([_left_out(one.name, one.reason) for one in found.searched.left_out]),
         **({"nothing searched": found.reason} if found.reason else {}),
     }
 
@@ -68,7 +69,7 @@ def findings(found: Findings) -> Metadata:
                     words.count(one.rows),
                     words.number(one.mean_inside),
                     words.number(one.mean_outside),
-                    f"{words.number(one.difference)}, at least {words.number(one.low)}",
+                    _at_least(one.difference, one.low),
                     _among_alike(one),
                     words.p_number(one.p_value),
                     one.found_by.replace("_", " "),
@@ -105,7 +106,19 @@ def _among_alike(one: Finding) -> str:
     alike = one.remaining
     if alike is None:
         return words.NOTHING
-    return f"{words.number(alike.remaining)}, at least {words.number(alike.remaining_low)}"
+    return _at_least(alike.remaining, alike.remaining_low)
+
+
+def _at_least(value: float | None, low: float | None) -> str:
+    return joined([words.number(value), say("at least {size}", size=words.number(low))], ", ")
+
+
+def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
+    return say("{N} [{Nlow}, {Nhigh}]", N=words.number(value), Nlow=words.number(low), Nhigh=words.number(high))
+
+
+def _left_out(column: str, reason: str) -> str:
+    return say("{name}: {reason}", name=Column(column), reason=of_ours(reason))
 
 
 def slices(found: Slices) -> Metadata:
@@ -139,7 +152,7 @@ def slices(found: Slices) -> Metadata:
                     f"{one.test_rows:,}",
                     words.number(one.comparison.mean_a),
                     words.number(one.comparison.mean_b),
-                    f"{words.number(one.shrunken_difference)} [{words.number(one.low)}, {words.number(one.high)}]",
+                    _with_interval(one.shrunken_difference, one.low, one.high),
                     words.number(one.comparison.difference),
                     words.p_number(one.p_adjusted),
                     "yes" if one.significant else "no",
@@ -147,7 +160,7 @@ def slices(found: Slices) -> Metadata:
                 for one in shown
             ],
         ),
-        "columns left out": listed([f"{one.name}: {one.reason}" for one in found.excluded]),
+        "columns left out": listed([_left_out(one.name, one.reason) for one in found.excluded]),
         **({"nothing tested": found.reason} if found.reason else {}),
     }
 
@@ -182,16 +195,14 @@ def local_bias(found: LocalBias) -> Metadata:
                     f"{one.train_rows:,}",
                     f"{one.test_rows:,}",
                     words.number(one.held_out.train_gap),
-                    one.held_out.reason
-                    or f"{words.number(one.held_out.gap)} "
-                    f"[{words.number(one.held_out.low)}, {words.number(one.held_out.high)}]",
+                    one.held_out.reason or _with_interval(one.held_out.gap, one.held_out.low, one.held_out.high),
                     words.p_number(one.held_out.p_adjusted),
                     "yes" if one.held_out.confirmed else "no",
                 ]
                 for one in found.logan.clusters
             ],
         ),
-        "compared": f"{settings.metric} by {settings.group}",
+        "compared": check_cell(settings.metric, settings.group),
         "notes": listed(found.notes),
     }
 
@@ -199,14 +210,14 @@ def local_bias(found: LocalBias) -> Metadata:
 def _about(about: ClusterTopic, alpha: float) -> str:
     """The words of a cluster, and the columns that differ from everybody else's."""
     features = [
-        f"{one.column} {'higher' if one.effect > 0 else 'lower'}"
+        say("{column} higher" if one.effect > 0 else "{column} lower", column=Column(one.column))
         if one.level is None
         else words.value_condition(one.column, one.level)
         for one in about.features
         if one.p_adjusted <= alpha
     ]
-    told = ", ".join(one.word for one in about.words[:12]), ", ".join(features[:3])
-    return "; ".join(one for one in told if one)
+    told = joined([AsItIs(one.word) for one in about.words[:12]], ", "), joined(features[:3], ", ")
+    return joined([one for one in told if one], "; ")
 
 
 def mitigation(found: Mitigation) -> Metadata:

@@ -5,7 +5,17 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_pipeline.assets.views import Metadata, columns_cell, group_cell, group_cell_of_text, listed, numbers, table_of
+from bdt_core.said import Numeral, of_ours, say
+from bdt_pipeline.assets.views import (
+    Metadata,
+    check_cell,
+    columns_cell,
+    group_cell,
+    group_cell_of_text,
+    listed,
+    numbers,
+    table_of,
+)
 from bdt_pipeline.resources.run_log import ToldTable
 
 if TYPE_CHECKING:
@@ -29,8 +39,9 @@ def declared(found: DeclaredOutcomes) -> Metadata:
     metadata: Metadata = {}
     for one in found.facets:
         shown = sorted((x for x in one.groups if x.mean is not None), key=lambda x: -x.rows)[:_SHOWN]
-        metadata[f"{found.measured} by {one.facet}"] = one.reason or table_of(
-            [columns_cell(one.columns), "rows", found.measured, "difference", "low", "high", "p, corrected"],
+        name = columns_cell(one.columns)
+        metadata[say("{metric} by {name}", metric=of_ours(found.measured), name=name)] = one.reason or table_of(
+            [name, "rows", found.measured, "difference", "low", "high", "p, corrected"],
             [
                 [
                     group_cell(one.columns, x.values),
@@ -43,8 +54,8 @@ def declared(found: DeclaredOutcomes) -> Metadata:
             ],
         )
         harms = [harm for x in one.groups if (harm := found.harm(x)) is not None]
-        metadata |= numbers(**{f"largest harm by {one.facet}": max(harms, default=None)})
-        metadata |= numbers(**{f"groups with too few rows by {one.facet}": len(one.small)})
+        metadata |= numbers(**{say("largest harm by {name}", name=name): max(harms, default=None)})
+        metadata |= numbers(**{say("groups with too few rows by {name}", name=name): len(one.small)})
     return metadata
 
 
@@ -52,19 +63,19 @@ def counts(found: GroupCounts) -> Metadata:
     """Rows per group, and rows that could not be counted."""
     metadata: Metadata = {"notes": listed(found.notes)}
     for table in found.tables:
-        facet = " & ".join(table.facets)
+        facet = columns_cell(table.facets)
         known = table.known()
         rows = sorted(zip(known.counts.sum(axis=(1, 2, 3, 4)).tolist(), known.groups, strict=True), key=lambda x: -x[0])
-        metadata[f"rows by {facet}"] = table_of(
-            [columns_cell(table.facets), "rows"],
+        metadata[say("rows by {name}", name=facet)] = table_of(
+            [facet, "rows"],
             [[group_cell(table.facets, group), f"{n:,}"] for n, group in rows[:_SHOWN]],
         )
         missing = {name: n for name, n in table.missing().items() if n}
         if missing:
-            metadata[f"rows without a value ({facet})"] = table_of(
+            metadata[say("rows without a value ({name})", name=facet)] = table_of(
                 ["column", "rows"], [[columns_cell([name]), n] for name, n in missing.items()]
             )
-        metadata |= numbers(**{f"rows counted by {facet}": known.rows})
+        metadata |= numbers(**{say("rows counted by {name}", name=facet): known.rows})
     return metadata
 
 
@@ -72,10 +83,10 @@ def metrics(found: GroupMetrics) -> Metadata:
     """Rates of every group, and the ranges over the groups as numbers that plot over time."""
     metadata: Metadata = {"notes": listed(found.notes)}
     for one in found.facets:
-        facet = one.metrics.facet
-        metadata[f"rates by {facet}"] = _rates(one, found.spec.significance.min_rows)
+        facet = columns_cell(one.metrics.facets)
+        metadata[say("rates by {name}", name=facet)] = _rates(one, found.spec.significance.min_rows)
         ranges = [metric for metric in one.metrics.metrics if metric.kind == "range"]
-        metadata[f"ranges over {facet}"] = table_of(
+        metadata[say("ranges over {name}", name=facet)] = table_of(
             ["criterion", "value", "low", "high", "p"],
             [
                 [
@@ -88,7 +99,7 @@ def metrics(found: GroupMetrics) -> Metadata:
                 for metric in ranges
             ],
         )
-        metadata |= numbers(**{f"{metric.name} by {facet}": metric.estimate[0] for metric in ranges})
+        metadata |= numbers(**{check_cell(metric.name, one.metrics.facet): metric.estimate[0] for metric in ranges})
     return metadata
 
 
@@ -107,24 +118,30 @@ def scores(found: GroupScores) -> Metadata:
     ]
     return {
         "scores": table_of(["groups", "score", "low", "high", "by chance up to", "severity"], rows),
-        **numbers(**{f"bias score by {' & '.join(one.facets)}": one.score.score for one in found.scores}),
+        **numbers(
+            **{
+                say("{metric} by {name}", metric=say("bias score"), name=columns_cell(one.facets)): one.score.score
+                for one in found.scores
+            }
+        ),
     }
 
 
 def pooled(found: PooledGroups) -> Metadata:
     """Estimates of groups with help of the others, the small ones first; the smallest stand in the report alone."""
     counted = "rows" if found.key is None else "persons"
+    fewer = "groups with fewer than {N} rows" if found.key is None else "groups with fewer than {N} persons"
     metadata: Metadata = numbers(
         **{
             "groups": sum(len(one.groups) for one in found.groupings),
-            f"groups with fewer than {found.min_rows} {counted}": sum(len(one.small) for one in found.groupings),
+            say(fewer, N=Numeral(str(found.min_rows))): sum(len(one.small) for one in found.groupings),
         }
     )
     for one in found.groupings:
-        by = " & ".join(one.columns)
+        by = columns_cell(one.columns)
         shown = sorted((x for x in one.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[:_SHOWN]
-        metadata[f"estimates by {by}"] = one.reason or table_of(
-            [columns_cell(one.columns), counted, "estimate", "low", "high"],
+        metadata[say("estimates by {name}", name=by)] = one.reason or table_of(
+            [by, counted, "estimate", "low", "high"],
             [
                 [
                     group_cell(one.columns, group.values),
@@ -141,9 +158,9 @@ def selection_rules(found: SelectionRules) -> Metadata:
     """The tables of each rule, and the lowest ratio of each as a number that plots over time."""
     metadata: Metadata = {}
     for table in found.ll144:
-        by = " & ".join(table.columns)
-        metadata[f"Local Law 144, {table.rate_kind} by {by}"] = table_of(
-            [columns_cell(table.columns), "people", "selected", table.rate_kind, "impact ratio"],
+        by, kind = columns_cell(table.columns), of_ours(table.rate_kind)
+        metadata[say("Local Law 144, {kind} by {name}", kind=kind, name=by)] = table_of(
+            [by, "people", "selected", table.rate_kind, "impact ratio"],
             [
                 [
                     group_cell(table.columns, one.category),
@@ -158,14 +175,14 @@ def selection_rules(found: SelectionRules) -> Metadata:
         ratios = [one.impact_ratio for one in table.categories if one.impact_ratio is not None]
         metadata |= numbers(
             **{
-                f"lowest impact ratio ({table.rate_kind} by {by})": min(ratios, default=None),
-                f"unknown ({table.rate_kind} by {by})": table.unknown,
+                say("lowest impact ratio ({kind} by {name})", kind=kind, name=by): min(ratios, default=None),
+                say("unknown ({kind} by {name})", kind=kind, name=by): table.unknown,
             }
         )
     for rule in found.four_fifths:
-        by = " & ".join(rule.columns)
-        metadata[f"four-fifths rule by {by}"] = table_of(
-            [columns_cell(rule.columns), "people", "selected", "rate", "over the highest", "p", "below 4/5"],
+        by = columns_cell(rule.columns)
+        metadata[say("four-fifths rule by {name}", name=by)] = table_of(
+            [by, "people", "selected", "rate", "over the highest", "p", "below 4/5"],
             [
                 [
                     group_cell_of_text(rule.columns, one.group),
@@ -180,7 +197,7 @@ def selection_rules(found: SelectionRules) -> Metadata:
             ],
         )
         ratios = [one.ratio for one in rule.rule.groups if one.ratio is not None and not one.small_share]
-        metadata |= numbers(**{f"lowest ratio by {by} (four-fifths rule)": min(ratios, default=None)})
+        metadata |= numbers(**{say("lowest ratio by {name} (four-fifths rule)", name=by): min(ratios, default=None)})
     return metadata
 
 
@@ -206,8 +223,6 @@ def characteristics(found: Characteristics) -> Metadata:
 
 
 def _burdened(burden: Burden) -> str:
-    from bdt_core.said import of_ours, say
-
     by = words.signed(burden.relation.difference, "rate")
     return say("{condition}: {N}", condition=of_ours(burden.group), N=by)
 

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING
 import dagster as dg
 
 from bdt_core import words
-from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
+from bdt_core.said import AsItIs, Numeral, joined, of_ours, say
+from bdt_pipeline.assets.views import UI_DPI, Metadata, check_cell, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.history import Finding, LimitOverTime, Stream
@@ -31,14 +32,18 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         ),
         "limits over time": table_of(
             ["limit", "verdict", "broken since"],
-            [[one.check, one.verdict, one.broken_since or words.NOTHING] for one in found.limits],
+            [
+                [check_cell(one.metric, one.facet), one.verdict, AsItIs(one.broken_since or words.NOTHING)]
+                for one in found.limits
+            ],
         ),
         "ratios over time": table_of(
-            ["ratio", "of", *RATIO_HEADER], [[one.check, one.group or "", *ratio_row(one)] for one in ratios(found)]
+            ["ratio", "of", *RATIO_HEADER],
+            [[check_cell(one.metric, one.facet), one.group or "", *ratio_row(one)] for one in ratios(found)],
         ),
         "limits over time, in words": listed([one.sentence for one in found.limits]),
         "groups too small to be followed": listed(
-            [f"{one.facet}: {name}" for one in found.groupings for name in one.too_small]
+            [say("{name}: {group}", name=one.facet, group=group) for one in found.groupings for group in one.too_small]
         ),
         "notes": listed(notes),
         **numbers(
@@ -50,9 +55,18 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
                 "groups with few rows in the batch": len(found.small_groups(batch)),
             },
         ),
-        **numbers(**{f"difference so far: {named(one)}": one.difference for one in streams[:_STREAMS_PLOTTED]}),
-        **numbers(**{f"ratio so far: {one.check}": _finite(one.value) for one in ratios(found)}),
-        **numbers(**{f"p, always valid: {named(one)}": one.p_value for one in streams[:_STREAMS_PLOTTED]}),
+        **numbers(
+            **{say("difference so far: {what}", what=named(one)): one.difference for one in streams[:_STREAMS_PLOTTED]}
+        ),
+        **numbers(
+            **{
+                say("ratio so far: {what}", what=check_cell(one.metric, one.facet)): _finite(one.value)
+                for one in ratios(found)
+            }
+        ),
+        **numbers(
+            **{say("p, always valid: {what}", what=named(one)): one.p_value for one in streams[:_STREAMS_PLOTTED]}
+        ),
     }
 
 
@@ -71,14 +85,15 @@ def ratio_row(one: LimitOverTime) -> list[str]:
     """A ratio that is limited, as text."""
     from bdt_core.verdict.judge import Tolerated  # with the whole of inference, which definitions do without
 
-    so_far = f"{words.number(one.value)} [{words.number(one.low)} to {words.number(one.high)}]"
+    so_far = _with_ends(words.number(one.value), words.number(one.low), words.number(one.high))
     trend = words.NOTHING
     if one.trend is not None:
-        slope, low, high = (_signed(x, 1.0, 3) for x in (one.trend.slope, one.trend.low, one.trend.high))
-        trend = f"{slope} [{low} to {high}]"
-    since = "" if one.broken_since is None else f", broken since {one.broken_since}"
+        trend = _with_ends(*(_signed(x, 1.0, 3) for x in (one.trend.slope, one.trend.low, one.trend.high)))
+    verdict = [of_ours(one.verdict)]
+    if one.broken_since is not None:
+        verdict.append(say("broken since {batch}", batch=AsItIs(one.broken_since)))
     allowed = Tolerated(one.minimum, one.maximum).in_words()
-    return [words.number(one.daily[-1]), so_far, trend, allowed, f"{one.verdict}{since}"]
+    return [words.number(one.daily[-1]), so_far, trend, allowed, joined(verdict, ", ")]
 
 
 def row(one: Stream, found: History) -> list[str]:
@@ -86,23 +101,29 @@ def row(one: Stream, found: History) -> list[str]:
     latest = next(reversed(found.values(one)), None)
     so_far = words.signed(one.difference, "rate")
     if one.low is not None and one.high is not None:
-        so_far += f" [{words.signed(one.low, 'rate')} to {words.signed(one.high, 'rate')}]"
+        so_far = _with_ends(so_far, words.signed(one.low, "rate"), words.signed(one.high, "rate"))
     trend = words.NOTHING
     if one.trend is not None:
-        slope, low, high = (_signed(x, 100.0, 2) for x in (one.trend.slope, one.trend.low, one.trend.high))
-        trend = f"{slope} [{low} to {high}]"
-    drift = one.drift.state.replace("_", " ")
+        trend = _with_ends(*(_signed(x, 100.0, 2) for x in (one.trend.slope, one.trend.low, one.trend.high)))
+    drift = of_ours(one.drift.state.replace("_", " "))
     if one.drift.change is not None:
-        drift += f" {words.signed(one.drift.change, 'rate')}"
-    verdict = "none shown"
+        drift = joined([drift, words.signed(one.drift.change, "rate")], " ")
+    verdict = say("none shown")
     if one.alarm is not None:
-        verdict = f"{'differs since' if one.discovered else 'none now; alarm at'} {found.batches[one.alarm].id}"
+        message = "differs since {batch}" if one.discovered else "none now; alarm at {batch}"
+        verdict = say(message, batch=AsItIs(found.batches[one.alarm].id))
     return [words.signed(latest, "rate"), so_far, trend, drift, words.p_number(one.p_value), verdict]
 
 
 def named(one: Stream) -> str:
     """A stream's name."""
-    return f"{one.metric.replace('_', ' ')} by {' & '.join(one.facets)}: {one.group} less {one.reference}"
+    return say(
+        "{metric} by {name}: {group} less {reference}",
+        metric=of_ours(one.metric.replace("_", " ")),
+        name=one.facet,
+        group=one.group,
+        reference=one.reference,
+    )
 
 
 def figure(found: History) -> dg.MarkdownMetadataValue:
@@ -118,9 +139,13 @@ def finding(one: Finding) -> Metadata:
     return {"severity": one.severity or "none", "recommendation": one.recommendation}
 
 
+def _with_ends(value: str, low: str, high: str) -> str:
+    return joined([value, say("[{low} to {high}]", low=low, high=high)], " ")
+
+
 def _signed(x: float, scale: float, digits: int) -> str:
     """A slope: of differences in points, to a hundredth; of ratios to a thousandth."""
-    return f"{'+' if x > 0 else words.MINUS if x < 0 else ''}{abs(x) * scale:.{digits}f}"
+    return Numeral(f"{'+' if x > 0 else words.MINUS if x < 0 else ''}{abs(x) * scale:.{digits}f}")
 
 
 def _finite(x: float | None) -> float | None:

@@ -32,7 +32,9 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
         ),
     )
     def check(bias_report: dict[str, Any]) -> dg.AssetCheckResult:
-        verdict = bias_report["verdict"]
+        from bdt_core.sentences import with_sentences
+
+        verdict = with_sentences(bias_report)["verdict"]
         return dg.AssetCheckResult(
             passed=verdict["verdict"] in ("pass", "no_limit"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,

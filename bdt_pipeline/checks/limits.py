@@ -7,7 +7,7 @@ from typing import Any
 
 import dagster as dg
 
-from bdt_core.said import Sentence, joined
+from bdt_core.said import joined, of_ours
 from bdt_core.spec import AuditSpec, GateLimit
 from bdt_core.spec.gate import KINDS_OF_LIMIT, check_names
 from bdt_pipeline.assets.common import AuditAssets
@@ -141,4 +141,4 @@ _STOPS = "Reports only; the gate on bias_report stops."
 
 
 def _description(limit: GateLimit, spec: AuditSpec) -> str:
-    return joined([Sentence(limit.question(spec)), Sentence(_STOPS)], " ")
+    return joined([of_ours(limit.question(spec)), of_ours(_STOPS)], " ")

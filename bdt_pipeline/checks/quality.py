@@ -6,6 +6,7 @@ from typing import Any
 
 import dagster as dg
 
+from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import is_large_source
 from bdt_pipeline.assets.values import AuditTable, DataFrame
@@ -134,7 +135,9 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         rows = _evaluated(table.audited, list(validated_rules(table, spec)))
         features = table.names("feature")
         leaks = find_leaks(table)
-        rows["no_leaks"] = [(one, leaks.get(one, "no"), "no leak", one not in leaks) for one in features]
+        rows["no_leaks"] = [
+            (Column(one), of_ours(leaks.get(one, "no")), say("no leak"), one not in leaks) for one in features
+        ]
         yield from _results(context, audit.key("validated_data"), _VALIDATED, rows, audit.say)
 
     return check
@@ -172,7 +175,7 @@ def _results(
     asset: dg.AssetKey,
     checks: Sequence[_Check],
     rows: Mapping[str, Sequence[_Row]],
-    say: Callable[[str], str],
+    said: Callable[[str], str],
 ) -> Iterator[dg.AssetCheckResult]:
     """One result per check that was asked for, the broken rules named first."""
     wanted = context.op_execution_context.selected_asset_check_keys
@@ -181,24 +184,28 @@ def _results(
             continue
         found = sorted(rows.get(one.name, ()), key=lambda row: row[3])
         broken = [row for row in found if not row[3]]
-        listed = "; ".join(f"{subject}: {what}, wanted {wanted}" for subject, what, wanted, _ in broken[:_LISTED])
-        more = f"; and {len(broken) - _LISTED} more" if len(broken) > _LISTED else ""
+        listed: list[str] = [
+            say("{what}: {found}, wanted {wanted}", what=subject, found=what, wanted=due)
+            for subject, what, due, _ in broken[:_LISTED]
+        ]
+        if len(broken) > _LISTED:
+            listed.append(say("and {N} more", N=Numeral(str(len(broken) - _LISTED))))
         yield dg.AssetCheckResult(
             asset_key=asset,
             check_name=one.name,
             passed=not broken,
             severity=dg.AssetCheckSeverity.ERROR if one.blocking else dg.AssetCheckSeverity.WARN,
             **in_check(
-                f"{listed}{more}." if broken else None,
+                say("{sentence}.", sentence=joined(listed, "; ")) if broken else None,
                 {
                     **({"recommendation": one.advice} if broken else {}),
                     "broken": len(broken),
                     "examined": len(found),
                     "rules": table_of(
                         ["", "what", "found", "wanted"],
-                        [["✓" if kept else "✗", subject, what, wanted] for subject, what, wanted, kept in found],
+                        [["✓" if kept else "✗", subject, what, due] for subject, what, due, kept in found],
                     ),
                 },
-                say,
+                said,
             ),
         )

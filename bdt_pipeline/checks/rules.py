@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bdt_core.errors import BDTError
+from bdt_core.said import Column, Numeral, joined, say
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.resources.expectations import Expectation
 
@@ -75,19 +76,21 @@ def _as_text(value: Any) -> str:
 def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[Rule]:
     """Rules for the table as it was read; ``marked`` comes from :func:`with_marks`."""
     for name in _named_columns(spec):
-        found = "there" if name in marked.columns else "missing"
-        yield Rule("columns_exist", name, found, "there", Expectation("ExpectColumnToExist", {"column": name}))
+        found = say("there") if name in marked.columns else say("missing")
+        exists = Expectation("ExpectColumnToExist", {"column": name})
+        yield Rule("columns_exist", Column(name), found, say("there"), exists)
     rows = math.ceil(2 * spec.significance.min_rows / (spec.split.test_size if spec.uses_test_rows else 1.0))
-    yield Rule("enough_rows", "rows", f"{len(marked):,}", f"at least {rows:,}", _row_count(rows))
+    yield Rule("enough_rows", say("rows"), _count(len(marked)), _at_least(rows), _row_count(rows))
     for name in _bias_columns(spec):
         if name in marked.columns:
             yield from _bias_column(marked, name, spec)
     for name in _features(marked, spec):
         missing = bool(marked[name].isna().any())
         values = int(marked[name].nunique()) + missing
-        yield Rule("features_vary", name, f"{values:,} values", "at least 2", _distinct(name, least=2 - missing))
-    repeated = f"{int(marked[_REPEATS].sum()):,} of {len(marked):,}"
-    yield Rule("few_duplicate_rows", "repeated rows", repeated, f"at most {MOST_REPEATED:.0%}", _unmarked(_REPEATS))
+        yield Rule("features_vary", Column(name), _values(values), _at_least(2), _distinct(name, least=2 - missing))
+    repeated = say("{N} of {Nall}", N=_count(int(marked[_REPEATS].sum())), Nall=_count(len(marked)))
+    most = say("at most {size}", size=Numeral(f"{MOST_REPEATED:.0%}"))
+    yield Rule("few_duplicate_rows", say("repeated rows"), repeated, most, _unmarked(_REPEATS))
 
 
 def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
@@ -97,9 +100,9 @@ def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
     rows = table.audited
     for column in table.columns:
         if column.kind == "categorical":
-            found = f"{int(rows[column.name].nunique()):,} categories"
-            expectation = _distinct(column.name, most=MOST_LEVELS)
-            yield Rule("few_categories", column.name, found, f"at most {MOST_LEVELS}", expectation)
+            found = say("{N} categories", N=_count(int(rows[column.name].nunique())))
+            most = say("at most {size}", size=Numeral(str(MOST_LEVELS)))
+            yield Rule("few_categories", Column(column.name), found, most, _distinct(column.name, most=MOST_LEVELS))
     if spec.clustering is None:
         return
     share = spec.split.test_size
@@ -107,27 +110,41 @@ def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
     testable = math.ceil(spec.significance.min_rows * (1 - share) / share)
     yield Rule(
         "clusters_large_enough",
-        "train rows of the smallest cluster",
-        f"{smallest:,}",
-        f"at least {testable:,}, or it will have fewer test rows than significance.min_rows",
+        say("train rows of the smallest cluster"),
+        _count(smallest),
+        say("at least {N}, or it will have fewer test rows than significance.min_rows", N=_count(testable)),
         _row_count(math.ceil(len(rows) * testable / smallest)),
     )
 
 
 def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[Rule]:
     """Label, prediction or the bias variable itself: usable, and known for nearly everybody."""
-    missing = f"{int(marked[name].isna().sum()):,} missing of {len(marked):,}"
+    missing = say("{N} missing of {Nall}", N=_count(int(marked[name].isna().sum())), Nall=_count(len(marked)))
+    most = say("at most {size}", size=Numeral(f"{MOST_MISSING:.0%}"))
     known = Expectation("ExpectColumnValuesToNotBeNull", {"column": name, "mostly": 1 - MOST_MISSING})
-    yield Rule("bias_variable_complete", name, missing, f"at most {MOST_MISSING:.0%}", known)
+    yield Rule("bias_variable_complete", Column(name), missing, most, known)
     mark = _not_a_number(name)
     if mark in marked.columns:
-        found = f"{int(marked[mark].sum()):,} values are not numbers"
-        yield Rule("bias_variable_usable", name, found, "numbers only", _unmarked(mark, most=0))
+        found = say("{N} values are not numbers", N=_count(int(marked[mark].sum())))
+        yield Rule("bias_variable_usable", Column(name), found, say("numbers only"), _unmarked(mark, most=0))
     bias = spec.bias_variable
     two = bias.derive not in _NUMERIC and bias.positive is None
-    values = f"{int(marked[name].nunique()):,} values"
+    values = _values(int(marked[name].nunique()))
     expectation = _distinct(name, least=1 if two else 2, most=2 if two else None)
-    yield Rule("bias_variable_usable", name, values, "1 or 2" if two else "at least 2", expectation)
+    wanted = joined([Numeral("1"), Numeral("2")], " or ") if two else _at_least(2)
+    yield Rule("bias_variable_usable", Column(name), values, wanted, expectation)
+
+
+def _count(number: int) -> str:
+    return Numeral(f"{number:,}")
+
+
+def _values(number: int) -> str:
+    return say("{N} values", N=_count(number))
+
+
+def _at_least(number: int) -> str:
+    return say("at least {size}", size=_count(number))
 
 
 def _bias_columns(spec: AuditSpec) -> list[str]:

@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
+from bdt_core import words
 from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.report.catalogue import Sayings, say_for
+from bdt_core.said import AsItIs, Column, Numeral, first_of, joined, of_ours, say
 from bdt_pipeline.assets.views_history import HEADER, RATIO_HEADER, ratio_row, ratios, row
 from bdt_pipeline.commands.console import console, show_notes, show_verdict, shown, write_file
 from bdt_pipeline.commands.printing import put
@@ -101,64 +103,73 @@ def _audits(root: UPath, folder: str) -> list[str]:
 
 def _print(name: str, history: History, unreadable: list[str]) -> None:
     from bdt_core.history import difference_finding, drift_finding, volume_finding
+    from bdt_core.history.findings import number_of_batches
 
-    to, say = console(), say_for(history.spec)
+    to, said = console(), say_for(history.spec)
     if not to.is_terminal and "COLUMNS" not in os.environ:
         to.width = _WIDTH
-    several = say(f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}")
-    ends = f", {shown(history.batches[0].id)} {say('to')} {shown(history.batches[-1].id)}" if history.batches else ""
-    to.print(f"\n[bold]{shown(name)}[/]: {several}{ends}\n", soft_wrap=True)
+    batches = said(number_of_batches(len(history.batches), words.count(len(history.batches))))
+    ends = f", {shown(history.batches[0].id)} {said('to')} {shown(history.batches[-1].id)}" if history.batches else ""
+    to.print(f"\n[bold]{shown(name)}[/]: {batches}{ends}\n", soft_wrap=True)
     for grouping in history.groupings:
-        table = _table((f"by {grouping.facet}", f"less {grouping.reference}", *HEADER), say)
+        by, less = say("by {name}", name=grouping.facet), say("less {reference}", reference=grouping.reference)
+        table = _table((by, less, *HEADER), said)
         for one in grouping.streams:
             latest, so_far, trend, *rest = row(one, history)
             if to.width < _NARROW:
-                trend = trend.split(" [")[0]
-            metric, *others = map(say, (one.metric.replace("_", " "), latest, so_far, trend, *rest))
-            table.add_row(*map(shown, (metric, say.name(one.group), *others)))
+                trend = first_of(trend, " ")
+            metric = of_ours(one.metric.replace("_", " "))
+            table.add_row(*map(shown, map(said, (metric, one.group, latest, so_far, trend, *rest))))
         if grouping.streams:
             to.print(table, "")
-    _print_ratios(to, history, say)
+    _print_ratios(to, history, said)
     if history.streams:
-        level = 100 * (1 - history.spec.significance.alpha)
-        told = (
-            "In points, ratios as they are.",
-            f"So far: within the batches, over all of them, with the {level:.4g} % confidence sequence, which holds "
-            "however often one looks.",
-            f"Trend: the last {history.look_back} batches.",
-            "Drift: the latest batch against them; moved means that chance alone may do it.",
+        level = Numeral(f"{100 * (1 - history.spec.significance.alpha):.4g}")
+        legend = (
+            say("In points, ratios as they are."),
+            say(
+                "So far: within the batches, over all of them, with the {N} % confidence sequence, which holds however "
+                "often one looks.",
+                N=level,
+            ),
+            say("Trend: the last {N} batches.", N=Numeral(str(history.look_back))),
+            say("Drift: the latest batch against them; moved means that chance alone may do it."),
         )
-        to.print(" ".join(map(say, told)))
+        to.print(" ".join(map(said, legend)))
     for limit in history.limits:
-        show_verdict(to, limit.verdict, say(limit.sentence), say)
+        show_verdict(to, limit.verdict, said(limit.sentence), said)
     for finding in (difference_finding(history), drift_finding(history), volume_finding(history)):
         if not finding.passed:
-            to.print(f"\n[yellow]{say(str(finding.severity))}[/]  {shown(say(finding.sentence))}")
-            to.print(f"  {shown(say(finding.recommendation))}")
-    small = [f"{one.facet}: {group}" for one in history.groupings for group in one.too_small]
-    notes = [*history.notes, *(f"{one} holds no batch and is left out." for one in unreadable)]
+            to.print(f"\n[yellow]{said(str(finding.severity))}[/]  {shown(said(finding.sentence))}")
+            to.print(f"  {shown(said(finding.recommendation))}")
+    small = [
+        say("{name}: {group}", name=one.facet, group=group) for one in history.groupings for group in one.too_small
+    ]
+    broken = [say("{file} holds no batch and is left out.", file=AsItIs(one)) for one in unreadable]
+    notes = [*history.notes, *broken]
     if small:
-        notes.append(f"Too few rows to be followed: {', '.join(small)}.")
-    show_notes(to, map(say, notes), say)
+        notes.append(say("Too few rows to be followed: {list}.", list=joined(small, ", ")))
+    show_notes(to, map(said, notes), said)
 
 
-def _table(heads: Sequence[str], say: Callable[[str], str]) -> Table:
+def _table(heads: Sequence[str], said: Callable[[str], str]) -> Table:
     made = Table(box=None, padding=(0, 2, 0, 0), header_style="bold")
     for head in heads:
-        made.add_column(shown(say(head)), overflow="fold")
+        made.add_column(shown(said(head)), overflow="fold")
     return made
 
 
-def _print_ratios(to: Console, history: History, say: Sayings) -> None:
+def _print_ratios(to: Console, history: History, said: Sayings) -> None:
     if not ratios(history):
         return
-    table = _table(("ratio", "of", *RATIO_HEADER), say)
+    table = _table(("ratio", "of", *RATIO_HEADER), said)
     for one in ratios(history):
         latest, so_far, trend, *rest = ratio_row(one)
         if to.width < _NARROW:
-            trend = trend.split(" [")[0]
-        check, *others = map(say, (one.check.replace("_", " "), latest, so_far, trend, *rest))
-        table.add_row(*map(shown, (check, say.name(one.group or ""), *others)))
+            trend = first_of(trend, " ")
+        facet = joined([Column(column) for column in one.facet.split(" & ")], " & ")
+        ratio = say("{metric} by {name}", metric=of_ours(one.metric.replace("_", " ")), name=facet)
+        table.add_row(*map(shown, map(said, (ratio, one.group or "", latest, so_far, trend, *rest))))
     to.print(table, "")
 
 

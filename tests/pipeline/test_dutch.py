@@ -165,6 +165,10 @@ def test_no_name_of_the_table_is_translated_in_dagster(tmp_path: Path) -> None:
             "features": {"include": ["kind", "mean", "age"]},
             "slices": {"columns": ["kind", "mean"]},
             "mitigation": {"group": "mean", "score": "score"},
+            "gate": [
+                {"metric": "accuracy_difference", "facet": "kind", "max": 0.1},
+                {"check": "four_fifths", "facet": "kind"},
+            ],
         }
     )
     with dg.DagsterInstance.ephemeral(str(tmp_path), settings={"telemetry": {"enabled": False}}) as instance:
@@ -189,6 +193,12 @@ def test_no_name_of_the_table_is_translated_in_dagster(tmp_path: Path) -> None:
     assert {"kind", "mean", "kind & mean", "none", "everybody else", "none & yes", "none & stable"} <= named
     assert {"soort", "gemiddelde", "geen", "alle anderen", "geen & ja", "geen & stabiel"} & named == set()
     assert {"ja", "stabiel", "Voldoet niet", "weggelaten"} & named == set()  # groups of mitigation, by one column
+    judged = {}  # by the gate and by the checks of its limits
+    for one in run.get_asset_check_evaluations():
+        told = {name: str(value.value) for name, value in one.metadata.items()}
+        judged[one.check_name] = [told.get("groep"), told.get("referentie")]
+    assert judged["accuracy_difference_by_kind"] == ["everybody else", None]
+    assert sorted(map(str, judged["four_fifths_by_kind"])) == ["everybody else", "none"]
     assert {"rijen naar kind", "rijen naar kind & mean", "aandelen naar kind", "getelde rijen naar kind"} <= keys
 
 
