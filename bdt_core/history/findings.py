@@ -10,8 +10,9 @@ from bdt_core.fairness.score_parts import severity_of
 from bdt_core.history.results import History, Stream
 from bdt_core.metrics import RATES
 from bdt_core.result import Result
+from bdt_core.said import Text
 from bdt_core.spec import AlertSeverity
-from bdt_core.verdict.words import severest, severity_by_ratio
+from bdt_core.verdict.words import sentences, severest, severity_by_ratio
 
 _NAMED = 5
 _OF_SCORE: dict[str, AlertSeverity] = {
@@ -39,7 +40,7 @@ class Finding(Result):
     passed: bool
     broken: bool
     severity: AlertSeverity | None
-    sentence: str
+    sentence: Text
     recommendation: str
 
 
@@ -124,15 +125,15 @@ def difference_finding(history: History) -> Finding:
         (one for one in history.streams if one.discovered and not one.limited),
         key=lambda one: -abs(one.difference or 0),
     )
-    sentences = [one.sentence for one in broken]
+    told = [one.sentence for one in broken]
     severities: list[AlertSeverity] = [one.severity for one in broken if one.severity is not None]
     if shown:
-        sentences.append(
+        told.append(
             f"Without a limit, but certain (false discovery rate {100 * history.spec.significance.alpha:.4g} % however "
             f"often one looks): {_listed([_differs(one, history) for one in shown])}."
         )
         severities += [_OF_SCORE[severity_of(abs(one.difference or 0.0))] for one in shown]
-    if not sentences:
+    if not told:
         return Finding(True, False, None, _nothing_found(history), "Nothing to do.")
     if broken:
         one = broken[0]
@@ -146,14 +147,14 @@ def difference_finding(history: History) -> Finding:
             f"{words.capital(_named(shown[0]))} was measured: {RATES[shown[0].metric].advice}. If a difference of this "
             "size is tolerable, set a limit on it in the gate."
         )
-    return Finding(False, bool(broken), severest(severities), " ".join(sentences), advice)
+    return Finding(False, bool(broken), severest(severities), sentences(*told), advice)
 
 
 def _nothing_found(history: History) -> str:
     open_ones = [one for one in history.limits if one.verdict != "pass"]
     batches = f"{len(history.batches)} batch{'es' * (len(history.batches) != 1)}"
     told = f"No limit is broken and no difference without a limit is shown over {batches}."
-    return told + "".join(f" {one.sentence}" for one in open_ones)
+    return sentences(told, *(one.sentence for one in open_ones))
 
 
 def _named(one: Stream) -> str:

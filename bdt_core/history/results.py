@@ -16,6 +16,7 @@ from bdt_core.history.counted import Pair
 from bdt_core.history.limits import LimitOverTime
 from bdt_core.inference.sequential import SequentialComparison, compare_rates_over_time
 from bdt_core.result import Plotted, Result, Shown
+from bdt_core.said import Text
 from bdt_core.spec import AuditSpec
 
 _COLUMNS = (
@@ -188,7 +189,7 @@ class History(Result, Shown, Plotted):
     limits: tuple[LimitOverTime, ...]
     look_back: int
     waiting: tuple[str, ...]
-    notes: tuple[str, ...]
+    notes: tuple[Text, ...]
 
     @cached_property
     def streams(self) -> tuple[Stream, ...]:

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core import words
+from bdt_core.metrics import spoken_name
 from bdt_core.report.catalogue import say_for
 from bdt_core.report.figures import PNG_DPI
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, onto, settings
-from bdt_core.said import Sentence
+from bdt_core.said import Sentence, of_ours, say
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -115,7 +116,7 @@ def _of_ratio(history: History, one: LimitOverTime) -> Panel:
     since = f"; broken since {one.broken_since}" if one.broken_since is not None else ""
     sequence = f"{words.number(one.value)} [{words.number(one.low)} to {words.number(one.high)}]"
     return Panel(
-        head=f"{words.capital(one.metric.replace('_', ' '))}: {one.group}",
+        head=say("{metric}: {groups}", metric=Sentence(spoken_name(one.metric)), groups=one.group or ""),
         told=words.printable(f"by {one.facet}, ratio so far: {sequence}{since}"),
         daily=one.daily,
         values=one.values,
@@ -176,7 +177,7 @@ def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width
     sheet.text(
         x - _LEFT + 8,
         y - 22,
-        sheet.fit(Sentence(words.printable(one.head)), width + _LEFT - 10, 8.5, bold=True),
+        sheet.fit(of_ours(words.printable(one.head)), width + _LEFT - 10, 8.5, bold=True),
         bold=True,
     )
     sheet.text(x - _LEFT + 8, y - 9, sheet.fit(Sentence(one.told), width + _LEFT - 10, 7.5), size=7.5, color=GREY)

@@ -158,7 +158,7 @@ def _print_ratios(to: Console, history: History, say: Sayings) -> None:
         if to.width < _NARROW:
             trend = trend.split(" [")[0]
         check, *others = map(say, (one.check.replace("_", " "), latest, so_far, trend, *rest))
-        table.add_row(*map(shown, (check, say.name(one.group or ""), *others)))
+        table.add_row(*map(shown, (check, say(one.group or ""), *others)))
     to.print(table, "")
 
 
