@@ -483,11 +483,22 @@ def _sentence(
         low=words.number(low),
         high=words.number(high),
         who=one.whose,
-        batches=say("{N} batch" if len(batches) == 1 else "{N} batches", N=Numeral(len(batches))),
+        batches=number_of_batches(len(batches)),
     )
     named = joined(left_out[:10], ", ")
     not_judged = say("Not judged, for too few rows: {list}.", list=named) if left_out else ""
     return sentences(clauses(known, say(message, **values)), not_judged)
+
+
+def number_of_batches(n: int) -> str:
+    """Batches within a sentence.
+
+    Examples
+    --------
+    >>> number_of_batches(1), number_of_batches(6)
+    ('1 batch', '6 batches')
+    """
+    return say("{N} batch" if n == 1 else "{N} batches", N=Numeral(n))
 
 
 def _what(limit: MetricLimit) -> str:
