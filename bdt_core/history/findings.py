@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from bdt_core import words
 from bdt_core.fairness.score_parts import severity_of
+from bdt_core.history.limits import number_of_batches
 from bdt_core.history.results import History, SmallGroup, Stream
 from bdt_core.metrics import RATES
 from bdt_core.result import Result
@@ -196,20 +197,9 @@ def _nothing_found(history: History) -> str:
     open_ones = [one for one in history.limits if one.verdict != "pass"]
     clean = say(
         "No limit is broken and no difference without a limit is shown over {batches}.",
-        batches=number_of_batches(len(history.batches), Numeral(str(len(history.batches)))),
+        batches=number_of_batches(len(history.batches)),
     )
     return sentences(clean, *(one.sentence for one in open_ones))
-
-
-def number_of_batches(number: int, written: str) -> str:
-    """So many batches.
-
-    Examples
-    --------
-    >>> number_of_batches(1, Numeral("1")), number_of_batches(1200, Numeral("1,200"))
-    ('1 batch', '1,200 batches')
-    """
-    return say("{N} batch" if number == 1 else "{N} batches", N=written)
 
 
 def _named(one: Stream) -> str:

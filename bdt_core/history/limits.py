@@ -24,13 +24,14 @@ from bdt_core.inference.sequential import (
     compare_rates_over_time,
     ratio_over_time,
 )
-from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable, rate_compared
+from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable, rate_compared, spoken_name
 from bdt_core.result import Result
+from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
 from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.verdict import Verdict, check_name
 from bdt_core.verdict.groups import both_ways
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
-from bdt_core.verdict.words import severest
+from bdt_core.verdict.words import clauses, name_of_check, sentences, severest
 
 Floats = NDArray[np.float64]
 
@@ -71,7 +72,7 @@ class LimitOverTime(Result):
     check: str
     metric: str
     facet: str
-    group: str | None
+    group: Text | None
     is_ratio: bool
     minimum: float | None
     maximum: float | None
@@ -82,7 +83,7 @@ class LimitOverTime(Result):
     confidence: float
     broken_since: str | None
     severity: AlertSeverity | None
-    sentence: str
+    sentence: Text
     groups_judged: int
     left_out: tuple[str, ...]
     daily: tuple[float | None, ...]
@@ -226,7 +227,8 @@ def judge_limits(
             found.append(_judge(limit, compared, grouping, spec, batches, look_back))
     if not others:
         return tuple(found), []
-    return tuple(found), [f"Not followed over time, being no differences or ratios of rates: {', '.join(others)}."]
+    checks = joined([name_of_check(one) for one in others], ", ")
+    return tuple(found), [say("Not followed over time, being no differences or ratios of rates: {list}.", list=checks)]
 
 
 def _judge(
@@ -238,15 +240,16 @@ def _judge(
     look_back: int,
 ) -> LimitOverTime:
     if counted is None:
-        return _untestable(limit, compared, spec, "no batch counts these groups")
+        return _untestable(limit, compared, spec, say("no batch counts these groups"))
     limit = both_ways(limit)
     label, prediction = spec.group_columns()
     if any(RATES[one].needs_label and label is None for one in compared.rates):
-        return _untestable(limit, compared, spec, "it needs a label")
+        return _untestable(limit, compared, spec, say("it needs a label"))
     if any(RATES[one].needs_prediction and prediction is None for one in compared.rates):
-        return _untestable(limit, compared, spec, "it needs a prediction")
+        return _untestable(limit, compared, spec, say("it needs a prediction"))
     courses, judged, left_out = _courses(compared, counted, spec)
-    untestable = _untestable(limit, compared, spec, "no two groups have enough rows in the same batches", left_out)
+    no_groups = say("no two groups have enough rows in the same batches")
+    untestable = _untestable(limit, compared, spec, no_groups, left_out)
     if not courses:
         return untestable
     tolerated = Tolerated(limit.min, limit.max)
@@ -297,15 +300,15 @@ def _courses(compared: _Compared, counted: Counted, spec: AuditSpec) -> tuple[li
         "alpha": spec.significance.alpha / (len(pairs) * len(compared.rates)),
         "effect": spec.history.effect,
     }
-    against = "everybody else" if reference is None else counted.names[reference]
+    against = say("everybody else") if reference is None else counted.names[reference]
     judged = len(pairs) + (reference is not None)
     of = ratio_over_time if compared.is_ratio else compare_rates_over_time
     found = [(name, group, [of(*pair.effective(), **settings) for pair in several]) for name, group, several in pairs]
     if not compared.is_range:
-        courses = [
-            _Course(f"{name} against {against}", pair, *_turned(_sequence(one), compared.sign))
-            for (name, _, (one,)), (_, _, (pair,)) in zip(found, pairs, strict=True)
-        ]
+        courses = []
+        for (name, _, (one,)), (_, _, (pair,)) in zip(found, pairs, strict=True):
+            whose = say("{name} against {others}", name=name, others=against)
+            courses.append(_Course(whose, pair, *_turned(_sequence(one), compared.sign)))
         return courses, judged, tuple(sorted(left_out))
     per_rate = []
     for i, rate in enumerate(compared.rates):
@@ -315,7 +318,7 @@ def _courses(compared: _Compared, counted: Counted, spec: AuditSpec) -> tuple[li
         lowest, highest, course = range_of(values)
         names = [against, *(name for name, _, _ in found)]
         pair = _between(compared, counted, rate, groups[lowest], groups[highest])
-        per_rate.append(_Course(f"{names[lowest]} and {names[highest]}", pair, *course))
+        per_rate.append(_Course(joined([names[lowest], names[highest]], " and "), pair, *course))
     return [_worst(per_rate, compared)], judged, tuple(sorted(left_out))
 
 
@@ -441,7 +444,7 @@ def _untestable(
         confidence=1.0 - spec.significance.alpha,
         broken_since=None,
         severity=None,
-        sentence=f"{_told(limit)} is not testable over time: {reason}.",
+        sentence=say("{what} is not testable over time: {why}.", what=_what(limit), why=reason),
         groups_judged=0,
         left_out=left_out,
         daily=(),
@@ -462,21 +465,43 @@ def _sentence(
 ) -> str:
     one, since = found.decides.of
     value, low, high = (float(x[-1]) for x in (one.value, one.low, one.high))
-    level = f"{100 * (1 - spec.significance.alpha):.4g} % confidence sequence"
-    if since is not None:
+    values = {"allowed": tolerated.allowed()}
+    if since is None:
+        message = f"{{allowed}}, and {why(found, tolerated, interval='sequence')}"
+        message += ": the batches so far cannot tell" if found.verdict == "inconclusive" else ""
+    else:
         whole = tolerated.is_beyond(float(one.low[since]), float(one.high[since]))
         of = "the whole sequence" if whole else "the whole sequence of the latest batches"
-        now = "" if tolerated.is_beyond(low, high) or not whole else ", though it no longer is"
-        because = f"after batch {batches[since]} {of} was beyond it{now}"
-    else:
-        because = why(found, tolerated, interval="sequence")
-        because += ": the batches so far cannot tell" if found.verdict == "inconclusive" else ""
-    told = (
-        f"{_told(limit)} is {words.number(value)} [{level} {words.number(low)} to {words.number(high)}] "
-        f"({one.whose}) over {len(batches)} batch{'es' * (len(batches) != 1)}; {tolerated.allowed()}, and {because}."
+        message = f"{{allowed}}, and after batch {{as_is}} {of} was beyond it"
+        message += "" if tolerated.is_beyond(low, high) or not whole else ", though it no longer is"
+        values["as_is"] = batches[since]
+    known = say(
+        "{what} is {N} [{Nlevel} % confidence sequence {low} to {high}] ({who}) over {batches}",
+        what=_what(limit),
+        N=words.number(value),
+        Nlevel=Numeral(f"{100 * (1 - spec.significance.alpha):.4g}"),
+        low=words.number(low),
+        high=words.number(high),
+        who=one.whose,
+        batches=number_of_batches(len(batches)),
     )
-    return told + (f" Not judged, for too few rows: {', '.join(left_out[:10])}." if left_out else "")
+    named = joined(left_out[:10], ", ")
+    not_judged = say("Not judged, for too few rows: {list}.", list=named) if left_out else ""
+    return sentences(clauses(known, say(message, **values)), not_judged)
 
 
-def _told(limit: MetricLimit) -> str:
-    return words.capital(check_name(limit).replace("_", " "))
+def number_of_batches(n: int) -> str:
+    """Batches within a sentence.
+
+    Examples
+    --------
+    >>> number_of_batches(1), number_of_batches(1200)
+    ('1 batch', '1,200 batches')
+    """
+    return say("{N} batch" if n == 1 else "{N} batches", N=words.count(n))
+
+
+def _what(limit: MetricLimit) -> str:
+    """The metric and its groups."""
+    metric, name = Sentence(spoken_name(limit.metric)), joined([Column(one) for one in limit.facets], " & ")
+    return say("{metric} by {name}", metric=metric, name=name)

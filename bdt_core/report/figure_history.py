@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core import words
-from bdt_core.history.findings import number_of_batches
+from bdt_core.history.limits import number_of_batches
 from bdt_core.report.catalogue import say_for
 from bdt_core.report.figures import PNG_DPI
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, INK, Sheet, onto, settings
@@ -169,7 +169,7 @@ def _finished(history: History, finish: Callable[[Sheet], _T]) -> _T:
 
 
 def _title(history: History, panels: Sequence[Panel]) -> str:
-    batches = number_of_batches(len(history.batches), words.count(len(history.batches)))
+    batches = number_of_batches(len(history.batches))
     if not panels:
         return say("No group is large enough yet to be followed over {batches}.", batches=batches)
     ratios = [one for one in history.limits if one.is_ratio and one.daily]

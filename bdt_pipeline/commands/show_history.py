@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 
 from rich.table import Table
 
-from bdt_core import words
 from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.report.catalogue import Sayings, say_for
 from bdt_core.said import AsItIs, Column, Numeral, first_of, joined, of_ours, say
@@ -103,12 +102,12 @@ def _audits(root: UPath, folder: str) -> list[str]:
 
 def _print(name: str, history: History, unreadable: list[str]) -> None:
     from bdt_core.history import difference_finding, drift_finding, volume_finding
-    from bdt_core.history.findings import number_of_batches
+    from bdt_core.history.limits import number_of_batches
 
     to, said = console(), say_for(history.spec)
     if not to.is_terminal and "COLUMNS" not in os.environ:
         to.width = _WIDTH
-    batches = said(number_of_batches(len(history.batches), words.count(len(history.batches))))
+    batches = said(number_of_batches(len(history.batches)))
     ends = f", {shown(history.batches[0].id)} {said('to')} {shown(history.batches[-1].id)}" if history.batches else ""
     to.print(f"\n[bold]{shown(name)}[/]: {batches}{ends}\n", soft_wrap=True)
     for grouping in history.groupings:
