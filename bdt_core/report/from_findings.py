@@ -16,6 +16,8 @@ from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupS
 from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, group_name
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.findings import AuditFindings
+from bdt_core.groups.scan.blanks import Blanks
+from bdt_core.groups.slices.results import Slices
 from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
@@ -25,10 +27,8 @@ from bdt_core.report.without_clusters import everybody, no_differences, no_test,
 from bdt_core.report.wording import who_is_in
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.said import AsItIs, Column, Conditions, Level, Sentence, joined, of_ours, say
-from bdt_core.scan.blanks import Blanks
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
-from bdt_core.slices.results import Slices
 from bdt_core.spec import SAID, AuditSpec, reported_specification
 from bdt_core.spec.wording import direction_warnings, wording
 from bdt_core.table.measured import MeasuredOutcome

@@ -32,6 +32,8 @@ from bdt_core.fairness.metric_results import group_name
 from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
 from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact, four_fifths
 from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.scan.blanks import Blanks
+from bdt_core.groups.scan.results import Certificate
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.inference.proportions import wilson_interval
 from bdt_core.metrics import RATES, RateMetric
@@ -40,8 +42,6 @@ from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
-from bdt_core.scan.blanks import Blanks
-from bdt_core.scan.results import Certificate
 from bdt_core.sentences import with_sentences
 from bdt_core.verdict import LimitOutcome, kind_of, of_majority
 
