@@ -16,10 +16,10 @@ if TYPE_CHECKING:
     from bdt_core.clustering import HBAC
     from bdt_core.comparing import compare
     from bdt_core.fairness import bias_metrics
+    from bdt_core.groups.scan import find_worst_groups
+    from bdt_core.groups.slices import find_slices
     from bdt_core.local_bias import LOGAN
     from bdt_core.mitigation import GroupThresholds, reweigh
-    from bdt_core.scan import find_worst_groups
-    from bdt_core.slices import find_slices
     from bdt_core.stages import Stages
 
 __all__ = [
@@ -46,8 +46,8 @@ _HOMES = {
     "audit": ".auditing",
     "bias_metrics": ".fairness",
     "compare": ".comparing",
-    "find_slices": ".slices",
-    "find_worst_groups": ".scan",
+    "find_slices": ".groups.slices",
+    "find_worst_groups": ".groups.scan",
     "reweigh": ".mitigation",
 }
 

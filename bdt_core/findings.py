@@ -16,13 +16,13 @@ if TYPE_CHECKING:
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.fairness.selection_rules import SelectionRules
+    from bdt_core.groups.scan.blanks import Blanks
+    from bdt_core.groups.scan.results import WorstGroups
+    from bdt_core.groups.slices import Slices
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Finding, Findings
-    from bdt_core.scan.blanks import Blanks
-    from bdt_core.scan.results import WorstGroups
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
-    from bdt_core.slices import Slices
     from bdt_core.table.measured import MeasuredOutcome
     from bdt_core.table.rows import Rows
 

@@ -25,16 +25,16 @@ if TYPE_CHECKING:
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.fairness.selection_rules import SelectionRules
     from bdt_core.findings import AuditFindings
+    from bdt_core.groups.scan.blanks import Blanks
+    from bdt_core.groups.scan.results import WorstGroups
+    from bdt_core.groups.slices import Slices
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Findings
-    from bdt_core.scan.blanks import Blanks
-    from bdt_core.scan.results import WorstGroups
     from bdt_core.shards.large_source import LargeSource
     from bdt_core.shards.opening import Opened
     from bdt_core.shards.table import ShardedTable
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
-    from bdt_core.slices import Slices
     from bdt_core.spec import LocalBias as LocalBiasSettings
     from bdt_core.spec import Mitigation as MitigationSettings
     from bdt_core.spec import SliceSearch
@@ -182,10 +182,10 @@ STAGES: tuple[Stage, ...] = (
         arguments=("table", "spec"),
         title="search the worst-treated group",
         asset="worst_groups",
-        kind="bdt_core.scan.results:WorstGroups",
+        kind="bdt_core.groups.scan.results:WorstGroups",
         section="worst_groups",
         asked_by="worst_groups",
-        before="bdt_core.scan.stage:said_before",
+        before="bdt_core.groups.scan.stage:said_before",
         description="The people who fare worst: any group that a few conditions describe, searched for on all rows, "
         "with what is certain about it and what is ruled out for every other.",
     ),
@@ -279,10 +279,10 @@ STAGES: tuple[Stage, ...] = (
         arguments=("train", "test", "spec.slices"),
         title="search intersections",
         asset="bias_slices",
-        kind="bdt_core.slices:Slices",
+        kind="bdt_core.groups.slices:Slices",
         section="slices",
         asked_by="slices",
-        before="bdt_core.slices.stage:said_before",
+        before="bdt_core.groups.slices.stage:said_before",
         description="Every intersection of a few conditions with enough people: found on the train rows, tested on "
         "the test rows, with the share of false discoveries under control.",
     ),
@@ -325,7 +325,7 @@ STAGES: tuple[Stage, ...] = (
         arguments=("table", "spec"),
         title="look whose outcome is missing",
         asset="blanks",
-        kind="bdt_core.scan.blanks:Blanks",
+        kind="bdt_core.groups.scan.blanks:Blanks",
         section="significance",
         description="Whether a missing outcome is a matter of group: of whom more is missing for sure, and how much "
         "worse a group would fare if all of its blank outcomes were harmful.",
@@ -488,7 +488,7 @@ class Stages:
 
     def find_worst_groups(self, table: Rows, spec: AuditSpec) -> WorstGroups:
         """Search the people who fare worst."""
-        from bdt_core.scan.stage import find_audited_worst_groups
+        from bdt_core.groups.scan.stage import find_audited_worst_groups
 
         return find_audited_worst_groups(table, spec)
 
@@ -540,7 +540,7 @@ class Stages:
 
     def find_slices(self, train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         """Search intersections in which people fare worse."""
-        from bdt_core.slices.stage import find_bias_slices
+        from bdt_core.groups.slices.stage import find_bias_slices
 
         return find_bias_slices(train, test, settings)
 
@@ -569,7 +569,7 @@ class Stages:
 
     def find_blanks(self, table: Rows, spec: AuditSpec) -> Blanks:
         """Say whether a missing outcome is a matter of group."""
-        from bdt_core.scan.blanks import find_blanks
+        from bdt_core.groups.scan.blanks import find_blanks
 
         return find_blanks(table, spec)
 

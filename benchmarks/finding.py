@@ -28,10 +28,10 @@ from sklearn.ensemble import HistGradientBoostingClassifier, HistGradientBoostin
 from sklearn.tree import DecisionTreeRegressor
 
 from bdt_core.clustering.clusters import find_clusters
+from bdt_core.groups.scan import find_worst_groups
+from bdt_core.groups.slices import find_slices
 from bdt_core.ranking.candidates import from_slices
-from bdt_core.scan import find_worst_groups
 from bdt_core.significance.clusters import compare_clusters
-from bdt_core.slices import find_slices
 from bdt_core.spec import parse_spec
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate

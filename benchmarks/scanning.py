@@ -14,7 +14,7 @@ from pathlib import Path
 
 import numpy as np
 
-from bdt_core.scan import find_worst_groups
+from bdt_core.groups.scan import find_worst_groups
 from benchmarks import planted
 from benchmarks.measuring import within
 from benchmarks.tables import record, table

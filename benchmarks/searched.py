@@ -14,9 +14,9 @@ from numpy.typing import NDArray
 from scipy import stats
 from scipy.special import expit
 
+from bdt_core.groups.scan import WorstGroups, find_worst_groups
+from bdt_core.groups.scan.stages import PERMUTED_ROWS
 from bdt_core.inference.alike import Factors
-from bdt_core.scan import WorstGroups, find_worst_groups
-from bdt_core.scan.stages import PERMUTED_ROWS
 from benchmarks.tables import result_of, table
 
 Floats = NDArray[Any]

@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from scipy import stats
 
 from bdt_core.fairness import four_fifths
+from bdt_core.groups.slices import find_slices
 from bdt_core.inference import area_under_curve, compare_counts, difference_found_beyond, newcombe_interval
-from bdt_core.slices import find_slices
 from benchmarks.tables import table
 
 Floats = NDArray[np.float64]

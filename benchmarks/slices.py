@@ -93,7 +93,7 @@ def studied(scale: int) -> dict[str, Any]:
 
 def counting(rows: int) -> tuple[Timing, int, float]:
     """Seconds to count all slices, how many there are, and megabytes at the peak above codes and outcome."""
-    from bdt_core.slices.counting import count_slices
+    from bdt_core.groups.slices.counting import count_slices
 
     codes, outcome = coded_table(rows)
     smallest = round(SUPPORT * rows)
@@ -146,7 +146,7 @@ def peers_table(ours: dict[int, tuple[Timing, int, float]], scale: int) -> dict[
 
 def whole_search(rows: int) -> dict[str, Any]:
     """From a table to the tested slices."""
-    from bdt_core.slices import find_slices
+    from bdt_core.groups.slices import find_slices
 
     frame = slice_table(rows).drop(columns="error")
     mixed = frame.copy()

@@ -22,6 +22,8 @@ from bdt_core.clustering.stability import FOUND_AGAIN
 from bdt_core.declared import DeclaredOutcomes
 from bdt_core.fairness.coding import Level, code_column
 from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.scan.results import WorstGroups
+from bdt_core.groups.slices.results import Slices
 from bdt_core.inference import Comparison, adjust_p_values, interval_at_once
 from bdt_core.inference.permutation import PERMUTATIONS
 from bdt_core.local_bias.results import LocalBias, LocalCluster
@@ -29,9 +31,7 @@ from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.ranking.finding import Finding, Members
 from bdt_core.said import Numeral, of_ours, say
-from bdt_core.scan.results import WorstGroups
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.slices.results import Slices
 from bdt_core.spec import AuditSpec, FoundBy
 from bdt_core.spec import LocalBias as LocalBiasSettings
 from bdt_core.spec.wording import wording

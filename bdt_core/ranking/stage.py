@@ -33,9 +33,9 @@ from bdt_core.table.summaries import Drawn
 
 if TYPE_CHECKING:
     from bdt_core.declared import DeclaredOutcomes
+    from bdt_core.groups.scan.results import WorstGroups
+    from bdt_core.groups.slices.results import Slices
     from bdt_core.local_bias.results import LocalBias
-    from bdt_core.scan.results import WorstGroups
-    from bdt_core.slices.results import Slices
 
 _SAME_PEOPLE = 0.5
 _NEARLY_ALL = 0.8

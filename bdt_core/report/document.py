@@ -19,18 +19,18 @@ from bdt_core.fairness.characteristics import Characteristics
 from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.reported_groups import Groups
 from bdt_core.fairness.selection_rules import SelectionRules
+from bdt_core.groups.scan.blanks import Blanks
+from bdt_core.groups.scan.results import WorstGroups
+from bdt_core.groups.slices.results import Slices
 from bdt_core.inference import Comparison
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
 from bdt_core.result import Part, Real
 from bdt_core.said import Text
-from bdt_core.scan.blanks import Blanks
-from bdt_core.scan.results import WorstGroups
 from bdt_core.sentences import sentences_of
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
-from bdt_core.slices.results import Slices
 from bdt_core.spec.audit_spec import Better, BetterBy
 from bdt_core.table.audit_table import Column, LeftOut
 from bdt_core.table.summaries import Drawn

@@ -10,10 +10,10 @@ from bdt_core.report.names import Names
 from bdt_core.said import Column, joined, of_ours, say
 
 if TYPE_CHECKING:
+    from bdt_core.groups.scan.results import Certificate
     from bdt_core.inference.alike import AlikeComparison
     from bdt_core.ranking import Finding, Findings
     from bdt_core.report.document import Document
-    from bdt_core.scan.results import Certificate
 
 _ALSO_SHOWN = 3
 

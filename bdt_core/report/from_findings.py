@@ -17,6 +17,8 @@ from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Metric, 
 from bdt_core.fairness.reported_groups import Facet, Group, GroupMetric, GroupRange, Groups, GroupValue, Rate
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.findings import AuditFindings
+from bdt_core.groups.scan.blanks import Blanks
+from bdt_core.groups.slices.results import Slices
 from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
@@ -26,10 +28,8 @@ from bdt_core.report.without_clusters import everybody, no_differences, no_test,
 from bdt_core.report.wording import who_is_in
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.said import AsItIs, Column, Level, joined, of_ours, say
-from bdt_core.scan.blanks import Blanks
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
-from bdt_core.slices.results import Slices
 from bdt_core.spec import SAID, AuditSpec, reported_specification
 from bdt_core.spec.wording import direction_warnings, wording
 from bdt_core.table.measured import MeasuredOutcome

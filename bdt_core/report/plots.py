@@ -11,6 +11,8 @@ from bdt_core.clustering.clusters import Clusters
 from bdt_core.errors import DataError
 from bdt_core.fairness.metric_results import BiasMetrics
 from bdt_core.fairness.reported_groups import Groups
+from bdt_core.groups.scan.results import WorstGroups
+from bdt_core.groups.slices.results import Slices
 from bdt_core.history import History
 from bdt_core.local_bias.results import LocalBias
 from bdt_core.ranking import FindingList
@@ -21,8 +23,6 @@ from bdt_core.report.figures_of_depth import figures_of_depth
 from bdt_core.report.from_findings import facet_alone, nodes_of
 from bdt_core.report.groups import figures_of_groups
 from bdt_core.report.printed import printed
-from bdt_core.scan.results import WorstGroups
-from bdt_core.slices.results import Slices
 from bdt_core.spec import BiasVariable
 
 if TYPE_CHECKING:

@@ -33,6 +33,8 @@ from bdt_core.fairness.reported_groups import Facet, Group, Groups, Rate
 from bdt_core.fairness.selection_rules import FourFifthsTable, SelectionRules
 from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact, four_fifths
 from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.scan.blanks import Blanks
+from bdt_core.groups.scan.results import Certificate
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.inference.proportions import wilson_interval
 from bdt_core.metrics import RATES, RateMetric
@@ -42,8 +44,6 @@ from bdt_core.report.findings import nobody
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION, Part
 from bdt_core.said import of_ours, say
-from bdt_core.scan.blanks import Blanks
-from bdt_core.scan.results import Certificate
 from bdt_core.sentences import with_sentences
 from bdt_core.verdict import LimitOutcome, kind_of, of_majority
 

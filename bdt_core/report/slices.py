@@ -15,9 +15,9 @@ from bdt_core.said import AsItIs
 
 if TYPE_CHECKING:
     from bdt_core.groups.conditions import GroupCondition
+    from bdt_core.groups.slices.results import LatticeNode, Slice, Slices
     from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Printed
-    from bdt_core.slices.results import LatticeNode, Slice, Slices
 
     _Boxes = dict[frozenset[GroupCondition], tuple[float, float, float, float]]
 

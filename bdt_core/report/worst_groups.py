@@ -12,9 +12,9 @@ from bdt_core.report.wording import asked
 from bdt_core.said import AsItIs, of_ours
 
 if TYPE_CHECKING:
+    from bdt_core.groups.scan.results import WorstGroup, WorstGroups
     from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Document, Printed
-    from bdt_core.scan.results import WorstGroup, WorstGroups
 
 _LEFT, _RIGHT = 8.0, 210.0
 _NAME, _BAR, _BETWEEN = 16.0, 14.0, 16.0
@@ -28,7 +28,7 @@ def unit_of_groups(found: WorstGroups) -> words.Unit:
 
 def fewer_starts(found: WorstGroups) -> int | None:
     """From how many random pairs of conditions a search of a narrower table starts, where this one has fewer."""
-    from bdt_core.scan.language import random_starts  # not needed to load definitions
+    from bdt_core.groups.scan.language import random_starts  # not needed to load definitions
 
     usual = random_starts(1)
     return usual if found.searched.starts < usual else None

@@ -14,7 +14,7 @@ from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
 if TYPE_CHECKING:
-    from bdt_core.scan.results import WorstGroups
+    from bdt_core.groups.scan.results import WorstGroups
 
 
 class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):

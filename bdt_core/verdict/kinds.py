@@ -40,11 +40,11 @@ if TYPE_CHECKING:
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
     from bdt_core.fairness.selection_rules import SelectionRules
+    from bdt_core.groups.scan.results import WorstGroups
+    from bdt_core.groups.slices.results import Slices
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.ranking import Findings as RankedFindings
-    from bdt_core.scan.results import WorstGroups
     from bdt_core.significance.clusters import ClusterSignificance
-    from bdt_core.slices.results import Slices
     from bdt_core.table.measured import MeasuredOutcome
 
 LimitT = TypeVar("LimitT", bound=GateLimit)

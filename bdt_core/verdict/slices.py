@@ -7,9 +7,9 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
+from bdt_core.groups.slices.results import comparisons_of_selected
 from bdt_core.inference import difference_found_beyond, interval_at_once, interval_of_selected
 from bdt_core.said import Numeral, Text, of_ours, say
-from bdt_core.slices.results import comparisons_of_selected
 from bdt_core.spec import SliceLimit
 from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.judge import (
@@ -25,7 +25,7 @@ from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.words import Verdict, clauses, interval_of_several, sentences, which_way
 
 if TYPE_CHECKING:
-    from bdt_core.slices.results import Slice, Slices
+    from bdt_core.groups.slices.results import Slice, Slices
 
 NOT_SEARCHED = say("intersections were not searched")
 

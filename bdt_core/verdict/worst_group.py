@@ -14,7 +14,7 @@ from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
 from bdt_core.verdict.words import Verdict, sentences, worse_in_words
 
 if TYPE_CHECKING:
-    from bdt_core.scan.results import Certificate, WorstGroup, WorstGroups
+    from bdt_core.groups.scan.results import Certificate, WorstGroup, WorstGroups
 
 NOT_SEARCHED = "No search for the worst group was asked for."
 

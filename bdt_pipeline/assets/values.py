@@ -16,15 +16,15 @@ if TYPE_CHECKING:
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.fairness.selection_rules import SelectionRules
+    from bdt_core.groups.scan.blanks import Blanks
+    from bdt_core.groups.scan.results import WorstGroups
+    from bdt_core.groups.slices import Slices
     from bdt_core.history import History
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.mitigation import Mitigation
     from bdt_core.ranking import Findings
-    from bdt_core.scan.blanks import Blanks
-    from bdt_core.scan.results import WorstGroups
     from bdt_core.significance.clusters import ClusterSignificance
     from bdt_core.significance.features import FeatureDifferences
-    from bdt_core.slices import Slices
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any

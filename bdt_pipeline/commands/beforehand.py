@@ -12,7 +12,7 @@ from pathlib import Path
 from threading import Event, Thread
 from typing import Any
 
-_KERNELS = ("bdt_core.scan.kernels", "bdt_core.clustering.kernels")
+_KERNELS = ("bdt_core.groups.scan.kernels", "bdt_core.clustering.kernels")
 """In the order in which a run in Dagster comes to them."""
 
 

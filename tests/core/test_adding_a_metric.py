@@ -25,12 +25,12 @@ from bdt_core.clarify import clarify_analysis, read_analysis_config
 from bdt_core.clarify.page import build_clarify_page, clarify_html, clarify_markdown
 from bdt_core.errors import SpecError
 from bdt_core.fairness import bias_metrics
+from bdt_core.groups.slices import find_slices
 from bdt_core.history import follow
 from bdt_core.metrics import ClarifyMetric, Criterion, RateMetric, ScoreMetric
 from bdt_core.report.html import render_html
 from bdt_core.report.markdown import render_markdown
 from bdt_core.report.pdf import render_pdf
-from bdt_core.slices import find_slices
 from bdt_core.spec import json_schema, parse_spec
 from bdt_pipeline.cli import app
 from tests.core.history.made_batches import days, history_spec

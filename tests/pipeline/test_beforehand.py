@@ -20,7 +20,7 @@ import pytest
 from bdt_core.audit import audit
 from bdt_core.clustering import kernels as of_clusters
 from bdt_core.clustering import refine, split
-from bdt_core.scan import kernels as of_scan
+from bdt_core.groups.scan import kernels as of_scan
 from bdt_pipeline.commands import beforehand
 from bdt_pipeline.commands.beforehand import compiled_beforehand
 
@@ -63,7 +63,7 @@ class Loop:
 
 def test_loops_are_compiled_for_the_types_that_an_audit_calls_them_with(monkeypatch: pytest.MonkeyPatch) -> None:
     called: Types = defaultdict(set)
-    monkeypatch.setattr("bdt_core.scan.kernels", Watched(of_scan, called))
+    monkeypatch.setattr("bdt_core.groups.scan.kernels", Watched(of_scan, called))
     for caller in (refine, split):
         monkeypatch.setattr(caller, "kernels", Watched(of_clusters, called))
     rng = np.random.default_rng(0)

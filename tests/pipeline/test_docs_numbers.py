@@ -16,11 +16,11 @@ from typing import Any
 
 import pytest
 
+from bdt_core.groups.scan.stages import PERMUTED_ROWS
+from bdt_core.groups.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.inference.alike import Factors
 from bdt_core.metrics import CLARIFY, GATE_METRICS
 from bdt_core.report.dossier import FORMS
-from bdt_core.scan.stages import PERMUTED_ROWS
-from bdt_core.slices.bound import FEWEST_COMBINATIONS
 from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
 from benchmarks import tables, validity

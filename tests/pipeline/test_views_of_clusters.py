@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core import words
-from bdt_core.slices import find_slices
+from bdt_core.groups.slices import find_slices
 from bdt_pipeline.assets import views, views_depth
 from bdt_pipeline.resources.run_log import ToldTable
 from benchmarks import simulated

@@ -6,7 +6,7 @@ import numpy as np
 import pandas as pd
 from scipy import stats
 
-from bdt_core.scan.blanks import find_blanks
+from bdt_core.groups.scan.blanks import find_blanks
 from bdt_core.spec import parse_spec
 from bdt_core.table.validate import validate
 

@@ -12,9 +12,9 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from bdt_core.groups.slices import find_slices
+from bdt_core.groups.slices.counting import count_slices
 from bdt_core.inference import adjust_p_values
-from bdt_core.slices import find_slices
-from bdt_core.slices.counting import count_slices
 from benchmarks.selected import reported_slices, share_held
 from benchmarks.slices import LEVELS, coded_table
 
@@ -165,7 +165,7 @@ def divexplorer_t(totals):
 
 
 def test_its_statistic_is_the_recorded_one():
-    path = Path(__file__).parents[1] / "core" / "slices" / "recorded" / "divexplorer.json"
+    path = Path(__file__).parents[1] / "core" / "groups" / "slices" / "recorded" / "divexplorer.json"
     recorded = json.loads(path.read_text(encoding="utf-8"))["figures"]["compas"]
     whole = [one for one in recorded if not one["items"]]
     slices = [one for one in recorded if one["items"]] + whole

@@ -9,8 +9,8 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core.groups.scan.blanks import Blanks, find_blanks
 from bdt_core.report.publication import for_publication
-from bdt_core.scan.blanks import Blanks, find_blanks
 from bdt_core.spec import parse_spec
 from bdt_core.table.summaries import Drawn
 from bdt_core.table.validate import validate
@@ -106,7 +106,7 @@ def test_the_form_for_publication_says_how_many_to_tens_and_not_whose() -> None:
 
 def test_where_every_outcome_is_known_nothing_is_searched_or_told(monkeypatch: pytest.MonkeyPatch) -> None:
     frame = refused(blank=0.0)
-    monkeypatch.setattr("bdt_core.scan.blanks.rows_at_hand", lambda _: pytest.fail("nothing is missing"))
+    monkeypatch.setattr("bdt_core.groups.scan.blanks.rows_at_hand", lambda _: pytest.fail("nothing is missing"))
     found = quick_audit(frame, protected=["sex"])
     assert found.blanks is not None
     assert (found.blanks.rows, found.blanks.groups, found.blanks.worst_case) == (0, (), None)

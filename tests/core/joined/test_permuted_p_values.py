@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from bdt_core.groups.slices import find_slices
 from bdt_core.inference.permutation import permutation_test_of_counts
 from bdt_core.inference.summaries import count_values
-from bdt_core.slices import find_slices
 from tests.core.joined.made_tables import harmed, quick_audit
 
 

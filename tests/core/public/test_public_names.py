@@ -20,8 +20,8 @@ OLD_PATHS = {
     "HBAC": ["bdt_core.clustering", "bdt_core.clustering.hbac"],
     "LOGAN": ["bdt_core.clustering", "bdt_core.local_bias"],
     "bias_metrics": ["bdt_core.fairness"],
-    "find_slices": ["bdt_core.slices"],
-    "find_worst_groups": ["bdt_core.scan"],
+    "find_slices": ["bdt_core.groups.slices"],
+    "find_worst_groups": ["bdt_core.groups.scan"],
     "GroupThresholds": ["bdt_core.mitigation"],
     "reweigh": ["bdt_core.mitigation"],
     "clarify_analysis": ["bdt_core.fairness", "bdt_core.clarify"],
@@ -97,7 +97,7 @@ def test_a_package_loads_only_its_own_names_on_demand() -> None:
         "bdt_core.report",
         "bdt_core",
     }
-    for package in ("clustering", "fairness", "local_bias", "report", "scan"):
+    for package in ("clustering", "fairness", "local_bias", "report", "groups.scan"):
         module = __import__(f"bdt_core.{package}", fromlist=["_HOMES"])
         homes = getattr(module, "_HOMES", {})
         assert all(home.startswith((".", f"bdt_core.{package}.")) for home in homes.values()), package

@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core.groups.slices import Slices, find_slices
 from bdt_core.inference import (
     compare_counts,
     compare_samples,
@@ -18,7 +19,6 @@ from bdt_core.inference import (
     welch_interval,
 )
 from bdt_core.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
-from bdt_core.slices import Slices, find_slices
 from bdt_core.spec import LocalBiasLimit, SliceLimit
 from bdt_core.verdict import LocalBiasLimitResult, SliceLimitResult, judge_local_bias, judge_slices
 

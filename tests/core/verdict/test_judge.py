@@ -12,12 +12,12 @@ import pytest
 
 from bdt_core.fairness.declared_groups import compare_groups, count_groups
 from bdt_core.fairness.metric_results import Estimate
+from bdt_core.groups.slices import find_slices
 from bdt_core.history.counted import Pair
 from bdt_core.history.limits import _Course, _judged
 from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.mitigation import MitigationSettings, mitigate, recommend
 from bdt_core.mitigation.results import MetricChange
-from bdt_core.slices import find_slices
 from bdt_core.spec import Limit, LocalBiasLimit, MetricLimit, SliceLimit, parse_spec
 from bdt_core.verdict import (
     MetricLimitResult,

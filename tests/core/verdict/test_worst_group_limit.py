@@ -14,9 +14,9 @@ import pytest
 from bdt_core import words
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import DataError, SpecError
+from bdt_core.groups.scan.results import WorstGroups
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.markdown import render_markdown
-from bdt_core.scan.results import WorstGroups
 from bdt_core.spec import WorstGroupLimit, parse_spec
 from bdt_core.verdict import WorstGroupLimitResult, judge_worst_group
 from tests.core.report.described import described

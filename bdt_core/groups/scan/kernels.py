@@ -1,0 +1,502 @@
+"""The compiled loops of the scan, serial and free of the interpreter lock.
+
+Every value of every column has a *cell*; the cells of a column follow one another. A *state* is a byte per cell: 1
+where the value is in the group. A column that has all its cells in it has no condition.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import boolean, float64, int64, njit, uint8, uint16
+
+Array = np.ndarray[Any, Any]
+
+compiled = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
+inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
+once = njit(inline="always")  # called in one place, of which it becomes a part: quicker to compile
+
+RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
+"""What is maximised: the log likelihood ratio of a rate or of a mean, or an upper bound of either's difference."""
+_LEAST_GAIN = 1e-9
+_SINGLES = 10
+_REMEMBERED = 1 << 10
+"""States that climbs have been at, which no other need climb from again."""
+
+
+@compiled  # type: ignore[untyped-decorator]
+def climb(
+    cells: Array,
+    harm: Array,
+    expected: Array,
+    people: Array,
+    offsets: Array,
+    ordered: Array,
+    prices: Array,
+    starts: Array,
+    objective: int,
+    z: float,
+    min_people: float,
+    max_conditions: int,
+    best_state: Array,
+) -> Any:
+    """The group of the best score that is reached from several starts.
+
+    In each step the condition of one column gives way to the best one among the rows that meet all others: of the
+    column with which the score rises most. A climb ends where no column raises it, or where an earlier climb has been.
+
+    Parameters
+    ----------
+    cells : uint16 array of shape (n, columns)
+    harm : float64 array of shape (n,)
+        1 or 0 for a rate; else how much worse than expected.
+    expected : float64 array of shape (n,)
+        For a rate the chance of harm; for a mean its variance, for the bound of a mean the square of `harm`.
+    people : float64 array of shape (n,)
+        1, or of a person with several rows the share that each has.
+    offsets : int64 array of shape (columns + 1,)
+        First cell of each column. The last cell of an ordered column is "missing".
+    ordered : bool array of shape (columns,)
+    prices : float64 array of shape (columns, most)
+        Of an ordered column by form (see `bdt_core.groups.scan.language.FORMS`), of others by the number of values.
+    starts : uint8 array of shape (starts, cells)
+        States; the best single condition of each column is tried before them.
+    objective : int
+    z : float
+        Standard errors that bounds reach.
+    min_people : float
+        Fewest people inside and outside.
+    max_conditions : int
+    best_state : uint8 array of shape (cells,)
+        Written to.
+
+    Returns
+    -------
+    float
+        The best score, minus infinity where no group has one.
+    """
+    columns = ordered.size
+    sums = np.empty((offsets[columns], 4))
+    state = np.empty(offsets[columns], np.uint8)
+    _fill(state, 1)
+    singles, total = _single_conditions(
+        cells, harm, expected, people, offsets, ordered, prices, objective, z, min_people, state, sums
+    )
+    best = -np.inf
+    _fill(best_state, 1)
+    condition = np.empty(offsets[columns], np.uint8)
+    replacement = np.empty(offsets[columns], np.uint8)
+    price = np.empty(columns)
+    visited = np.empty(_REMEMBERED, np.uint64)
+    seen = 0
+    for start in range(len(singles) + len(starts)):
+        if start < len(singles):
+            _copy(singles[start], state)
+        else:
+            _copy(starts[start - len(singles)], state)
+        for j in range(columns):
+            price[j] = _price(state[offsets[j] : offsets[j + 1]], ordered[j], prices[j])
+        score = -np.inf
+        while True:
+            key = _key(state)
+            if _is_among(key, visited[:seen]):
+                break
+            if seen < _REMEMBERED:
+                visited[seen] = key
+                seen += 1
+            constrained = _constrained(state, offsets)
+            _add_up(cells, harm, expected, people, state, constrained, sums)
+            paid = 0.0
+            for j in range(columns):
+                paid += price[j]
+            changed, changed_price = -1, 0.0
+            for j in range(columns):
+                first, last = offsets[j], offsets[j + 1]
+                if constrained.size >= max_conditions and not _is_constrained(state, first, last):
+                    continue
+                reached, cost = _best_condition(
+                    sums[first:last], ordered[j], prices[j], total, objective, min_people, paid - price[j], score,
+                    condition[first:last],
+                )  # fmt: skip
+                if reached > score + _LEAST_GAIN:
+                    score, changed, changed_price = reached, j, cost
+                    _copy(condition[first:last], replacement[first:last])
+            if changed < 0:
+                break
+            first, last = offsets[changed], offsets[changed + 1]
+            _copy(replacement[first:last], state[first:last])
+            price[changed] = changed_price
+        if score > best + _LEAST_GAIN:
+            best = score
+            _copy(state, best_state)
+    return best
+
+
+_NUMBERS, _CELLS = float64[::1], int64[::1]
+CALLED_WITH = {
+    climb: (
+        uint16[:, ::1], _NUMBERS, _NUMBERS, _NUMBERS, _CELLS, boolean[::1], float64[:, ::1], uint8[:, ::1],
+        int64, float64, int64, int64, uint8[::1],
+    )
+}  # fmt: skip
+"""What takes longest to compile, and the types that `bdt_core.groups.scan.climbing` calls it with."""
+
+
+@compiled  # type: ignore[untyped-decorator]
+def price(state: Array, offsets: Array, ordered: Array, prices: Array) -> Any:
+    """What the conditions of a state cost; see `climb`."""
+    paid = 0.0
+    for j in range(ordered.size):
+        paid += _price(state[offsets[j] : offsets[j + 1]], ordered[j], prices[j])
+    return paid
+
+
+@once  # type: ignore[untyped-decorator]
+def _single_conditions(
+    cells: Array, harm: Array, expected: Array, people: Array, offsets: Array, ordered: Array, prices: Array,
+    objective: int, z: float, min_people: float, everybody: Array, sums: Array,
+) -> Any:  # fmt: skip
+    """The best condition of each column alone, the best columns first; and the sums over all rows."""
+    columns = ordered.size
+    _add_up(cells, harm, expected, people, everybody, np.empty(0, np.int64), sums)
+    total = np.empty(5)
+    _fill(total, 0.0)
+    total[4] = z
+    for cell in range(offsets[0], offsets[1]):
+        for k in range(4):
+            total[k] += sums[cell, k]
+    alone = np.empty((columns, everybody.size), np.uint8)
+    reached = np.empty(columns)
+    for j in range(columns):
+        first, last = offsets[j], offsets[j + 1]
+        _fill(alone[j], 1)
+        reached[j], _ = _best_condition(
+            sums[first:last], ordered[j], prices[j], total, objective, min_people, 0.0, -np.inf, alone[j, first:last]
+        )
+    order = _descending(reached)
+    best = np.empty((min(_SINGLES, columns), everybody.size), np.uint8)
+    found = 0
+    for j in range(len(best)):
+        if reached[order[j]] > -np.inf:
+            _copy(alone[order[j]], best[found])
+            found += 1
+    return best[:found], total
+
+
+@inner  # type: ignore[untyped-decorator]
+def _add_up(
+    cells: Array, harm: Array, expected: Array, people: Array, state: Array, constrained: Array, sums: Array
+) -> None:
+    """Rows, harm, expectation and people per cell, over the rows that meet the conditions of all other columns."""
+    for cell in range(len(sums)):
+        _fill(sums[cell], 0.0)
+    for i in range(harm.size):
+        failed = -1
+        fails = 0
+        for t in range(constrained.size):
+            if not state[cells[i, constrained[t]]]:
+                failed = constrained[t]
+                fails += 1
+                if fails > 1:
+                    break
+        if fails == 0:
+            for j in range(cells.shape[1]):
+                sums[cells[i, j], 0] += 1.0
+                sums[cells[i, j], 1] += harm[i]
+                sums[cells[i, j], 2] += expected[i]
+                sums[cells[i, j], 3] += people[i]
+        elif fails == 1:
+            sums[cells[i, failed], 0] += 1.0
+            sums[cells[i, failed], 1] += harm[i]
+            sums[cells[i, failed], 2] += expected[i]
+            sums[cells[i, failed], 3] += people[i]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _best_condition(
+    sums: Array, ordered: Any, prices: Array, total: Array, objective: int, min_people: float, paid: float,
+    at_least: float, condition: Array,
+) -> Any:  # fmt: skip
+    """Score and price of a column's best condition, or of none; the condition is written only where it is better."""
+    rows = harm = expected = people = 0.0
+    for k in range(len(sums)):
+        rows += sums[k, 0]
+        harm += sums[k, 1]
+        expected += sums[k, 2]
+        people += sums[k, 3]
+    best = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid) - paid
+    if best > at_least:
+        _fill(condition, 1)
+    at_least = max(at_least, best)
+    if ordered:
+        return _best_interval(sums, prices, total, objective, min_people, paid, at_least, best, condition)
+    return _best_set(sums, prices, total, objective, min_people, paid, at_least, best, condition)
+
+
+@once  # type: ignore[untyped-decorator]
+def _best_interval(
+    sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
+    best: float, condition: Array,
+) -> Any:  # fmt: skip
+    """All intervals, with "or missing" and without it, and "missing" alone."""
+    bins = len(sums) - 1
+    has_missing = sums[bins, 0] > 0.0
+    price = 0.0
+    low = high = -1
+    with_missing = False
+    for missing in range(1 + has_missing):
+        for a in range(bins):
+            rows = harm = expected = people = 0.0
+            if missing:
+                rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
+            for b in range(a, bins):
+                rows += sums[b, 0]
+                harm += sums[b, 1]
+                expected += sums[b, 2]
+                people += sums[b, 3]
+                is_whole = a == 0 and b == bins - 1
+                if is_whole and (missing or not has_missing):
+                    continue
+                cost = prices[_form(a, b, bins, missing)]
+                score = (
+                    _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost)
+                    - paid
+                    - cost
+                )
+                if score > at_least + _LEAST_GAIN:
+                    best = at_least = score
+                    price, low, high, with_missing = cost, a, b, missing == 1
+    if has_missing:
+        rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
+        cost = prices[2]  # of "missing"
+        score = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost) - paid - cost
+        if score > at_least + _LEAST_GAIN:
+            best = score
+            price, low, high, with_missing = cost, 0, -1, True
+    if low >= 0:
+        _fill(condition, 0)
+        _fill(condition[low : high + 1], 1)
+        condition[bins] = with_missing
+    return best, price
+
+
+@inner  # type: ignore[untyped-decorator]
+def _form(low: int, high: int, bins: int, missing: int) -> Any:
+    """The form of an interval; see `bdt_core.groups.scan.language.FORMS`."""
+    if low == 0 and high == bins - 1:
+        return 2
+    return (0 if low == 0 or high == bins - 1 else 1) + 3 * missing
+
+
+@once  # type: ignore[untyped-decorator]
+def _best_set(
+    sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
+    best: float, condition: Array,
+) -> Any:  # fmt: skip
+    """The best of the sets that take values by their rate, the highest first, and by their excess.
+
+    Of all sets of values the best is one of the first kind (linear-time subset scanning, Neill 2012); where sets have
+    a price by their size, one of the second kind can be better.
+    """
+    present = _positions_of_rows(sums)
+    absent = len(sums) - present.size
+    price = 0.0
+    excess = np.empty(present.size)
+    by_rate = np.empty(present.size)
+    mean = total[1] / total[0]
+    for i in range(present.size):
+        rows, harm, expected = sums[present[i], 0], sums[present[i], 1], sums[present[i], 2]
+        excess[i] = harm - expected if objective == RATE else harm if objective == MEAN else harm - mean * rows
+        by_rate[i] = excess[i] / (rows if objective >= RATE_BOUND else max(expected, 1e-300))
+    for by_excess in range(2):
+        order = _descending(excess if by_excess else by_rate)
+        rows = harm = expected = people = 0.0
+        for m in range(1, present.size):
+            of_cell = sums[present[order[m - 1]]]
+            rows += of_cell[0]
+            harm += of_cell[1]
+            expected += of_cell[2]
+            people += of_cell[3]
+            takes_absent = prices[m + absent] < prices[m]
+            cost = prices[m + absent] if takes_absent else prices[m]
+            score = (
+                _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost) - paid - cost
+            )
+            if score > at_least + _LEAST_GAIN:
+                best = at_least = score
+                price = cost
+                _fill(condition, takes_absent)
+                for i in range(present.size):
+                    condition[present[order[i]]] = i < m
+    return best, price
+
+
+@inner  # type: ignore[untyped-decorator]
+def _score(
+    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, min_people: float,
+    at_least: float,
+) -> Any:  # fmt: skip
+    """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`."""
+    rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
+    if people < min_people or total[3] - people < min_people:
+        return -np.inf
+    if objective == RATE:
+        return _rate_score(harm, rows, expected, harm_outside, rest, expected_outside, at_least)
+    if objective == MEAN:
+        if harm <= 0.0 or expected <= 0.0 or expected_outside <= 0.0:
+            return -np.inf
+        return 0.5 * harm * harm * (1.0 / expected + 1.0 / expected_outside)
+    if objective == RATE_BOUND:
+        return _rate_bound(harm, rows, expected, harm_outside, rest, total[4])
+    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside, total[4])
+
+
+@once  # type: ignore[untyped-decorator]
+def _rate_score(
+    harm: float, n: float, expected: float, harm_outside: float, rest: float, expected_outside: float, at_least: float
+) -> Any:
+    """Log likelihood ratio of "a higher rate than expected inside, and a lower one outside" (Kulldorff 1997)."""
+    if harm <= expected or expected <= 0.0 or expected_outside <= 0.0:
+        return -np.inf
+    if expected >= n or expected_outside >= rest:
+        return -np.inf
+    apart = harm - expected
+    spread = n / (expected * (n - expected)) + rest / (expected_outside * (rest - expected_outside))
+    if apart * apart * spread <= at_least:  # the divergence is no larger than chi-square: no need of logarithms
+        return -np.inf
+    return _divergence(harm, n, expected) + _divergence(harm_outside, rest, expected_outside)
+
+
+@inner  # type: ignore[untyped-decorator]
+def _divergence(events: float, n: float, expected: float) -> Any:
+    """n times the Kullback-Leibler divergence of the rate from the expected one."""
+    divergence = 0.0
+    if events > 0.0:
+        divergence += events * np.log(events / expected)
+    if events < n:
+        divergence += (n - events) * np.log((n - events) / (n - expected))
+    return divergence
+
+
+@once  # type: ignore[untyped-decorator]
+def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float, z: float) -> Any:
+    """Upper bound of how much higher the rate is inside, from Wilson's intervals (Newcombe 1998)."""
+    rate, other = harm / n, harm_outside / rest
+    above = _wilson(rate, n, z) - rate
+    below = other - _wilson(other, rest, -z)
+    difference = (harm - expected) / n * (n + rest) / rest
+    return difference + np.sqrt(above * above + below * below)
+
+
+@inner  # type: ignore[untyped-decorator]
+def _wilson(rate: float, n: float, z: float) -> Any:
+    square = z * z / n
+    reach = z * np.sqrt((rate * (1.0 - rate) + 0.25 * square) / n)
+    return (rate + 0.5 * square + reach) / (1.0 + square)
+
+
+@once  # type: ignore[untyped-decorator]
+def _mean_bound(
+    harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float, z: float
+) -> Any:
+    """Upper bound of how much higher the mean is inside (Welch)."""
+    mean, other = harm / n, harm_outside / rest
+    variance = max(squares / n - mean * mean, 0.0) / (n - 1.0)
+    variance += max(squares_outside / rest - other * other, 0.0) / (rest - 1.0)
+    return mean - other + z * np.sqrt(variance)
+
+
+@inner  # type: ignore[untyped-decorator]
+def _price(condition: Array, ordered: Any, prices: Array) -> Any:
+    """What a condition costs."""
+    size = condition.size
+    count = 0
+    for k in range(size):
+        count += condition[k]
+    if count == size:
+        return 0.0
+    if not ordered:
+        return prices[count]
+    bins = size - 1
+    low, high = bins, -1
+    for k in range(bins):
+        if condition[k]:
+            low, high = min(low, k), k
+    return prices[2] if high < 0 else prices[_form(low, high, bins, condition[bins])]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _is_constrained(state: Array, first: int, last: int) -> Any:
+    for cell in range(first, last):  # noqa: SIM110 - the compiler knows no any()
+        if not state[cell]:
+            return True
+    return False
+
+
+@once  # type: ignore[untyped-decorator]
+def _constrained(state: Array, offsets: Array) -> Any:
+    """Columns with a condition."""
+    columns = np.empty(offsets.size - 1, np.int64)
+    size = 0
+    for j in range(columns.size):
+        if _is_constrained(state, offsets[j], offsets[j + 1]):
+            columns[size] = j
+            size += 1
+    return columns[:size]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _copy(source: Array, target: Array) -> None:
+    """As ``target[:] = source``, of which the compiler makes seconds of code for messages on shapes."""
+    for i in range(source.size):
+        target[i] = source[i]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _fill(target: Array, value: Any) -> None:
+    """As ``target[:] = value``, which is slower to compile, too."""
+    for i in range(target.size):
+        target[i] = value
+
+
+@once  # type: ignore[untyped-decorator]
+def _positions_of_rows(sums: Array) -> Any:
+    """Cells that have any rows."""
+    positions = np.empty(len(sums), np.int64)
+    size = 0
+    for cell in range(len(sums)):
+        if sums[cell, 0] > 0.0:
+            positions[size] = cell
+            size += 1
+    return positions[:size]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _descending(values: Array) -> Any:
+    """The order of values, the largest first, equal ones as they come; short, so that insertion is as fast as any."""
+    order = np.empty(values.size, np.int64)
+    for i in range(values.size):
+        place = i
+        while place > 0 and values[order[place - 1]] < values[i]:
+            order[place] = order[place - 1]
+            place -= 1
+        order[place] = i
+    return order
+
+
+@once  # type: ignore[untyped-decorator]
+def _is_among(key: int, keys: Array) -> Any:
+    for other in keys:  # noqa: SIM110
+        if other == key:
+            return True
+    return False
+
+
+@once  # type: ignore[untyped-decorator]
+def _key(state: Array) -> Any:
+    # FNV-1a (Fowler, Noll & Vo).
+    key = np.uint64(0xCBF29CE484222325)
+    for cell in range(state.size):
+        key = (key ^ np.uint64(state[cell])) * np.uint64(0x100000001B3)
+    return key

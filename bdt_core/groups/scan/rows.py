@@ -1,0 +1,151 @@
+"""Rows as the climb takes them: cells, harm, and what was to be expected of people alike."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+from scipy.special import ndtri
+from scipy.stats import rankdata
+
+from bdt_core.groups.scan.language import Language
+from bdt_core.table.ranks import mixed
+
+Floats = NDArray[np.float64]
+Numbers = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class ScanRows:
+    """Rows with a known outcome.
+
+    Attributes
+    ----------
+    cells : ndarray of uint16, shape (n, columns)
+        See `bdt_core.groups.scan.language.Language`.
+    harm : ndarray of float64, shape (n,)
+        The outcome, higher being worse: 1 and 0 for a rate.
+    strata : ndarray of int64, shape (n,)
+        People with the same number are alike; from 0.
+    persons : ndarray of int64, shape (n,), or None
+        Rows with the same number are one person's; from 0.
+    is_rate : bool
+    """
+
+    cells: NDArray[np.uint16]
+    harm: Floats
+    strata: Numbers
+    persons: Numbers | None
+    is_rate: bool
+
+    @property
+    def rows(self) -> int:
+        """How many."""
+        return self.harm.size
+
+    @cached_property
+    def people(self) -> Floats:
+        """How much of a person each row is: 1, or one of as many as the person has.
+
+        So each person counts in a group by the share of their rows that is in it.
+        """
+        if self.persons is None:
+            return np.ones(self.rows)
+        return np.asarray(1.0 / np.bincount(self.persons)[self.persons])
+
+    def in_order(self) -> ScanRows:
+        """The same rows in an order that depends on their content alone."""
+        content = np.zeros(self.rows, dtype=np.uint64)
+        for column in self.cells.T:
+            content = mixed(content + column)
+        persons = () if self.persons is None else (self.persons,)
+        return self.take(np.lexsort((*persons, self.strata, self.harm, content)))
+
+    def drawn(self, most: int, random_state: int) -> ScanRows:
+        """So many rows at most, at random, in their order; whole persons."""
+        if self.rows <= most:
+            return self
+        rng = np.random.default_rng([random_state, 3])
+        if self.persons is None:
+            return self.take(np.sort(rng.choice(self.rows, most, replace=False)))
+        persons = int(self.persons.max()) + 1
+        chosen = rng.random(persons) < most / self.rows
+        return self.take(np.flatnonzero(chosen[self.persons]))
+
+    def take(self, rows: NDArray[np.intp]) -> ScanRows:
+        """Some of them."""
+        persons = None if self.persons is None else dense(self.persons[rows])
+        return ScanRows(self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate)
+
+    def within(self, inside: NDArray[np.bool_]) -> ScanRows:
+        """The same rows where those of a group are alike among themselves only: its difference is expected."""
+        return replace(self, strata=dense(2 * self.strata + inside))
+
+    def inside(self, state: NDArray[np.uint8]) -> NDArray[np.bool_]:
+        """Which of them are in the group that a state says."""
+        inside = np.ones(self.rows, dtype=bool)
+        for column in self.cells.T:
+            inside &= state[column] == 1
+        return inside
+
+
+def coded_rows(frame: pd.DataFrame, language: Language) -> NDArray[np.uint16]:
+    """Cells of each row, shape (n, columns)."""
+    cells = np.empty((len(frame), len(language.columns)), dtype=np.uint16)
+    for j, one in enumerate(language.columns):
+        cells[:, j] = one.codes(frame) + np.uint16(language.offsets[j])
+    return cells
+
+
+def dense(numbers: NDArray[Any]) -> Numbers:
+    """The same numbers from 0, none left out."""
+    return np.unique(numbers, return_inverse=True)[1].astype(np.int64)
+
+
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """What the climb adds up of each row.
+
+    Attributes
+    ----------
+    harm : ndarray of float64, shape (n,)
+        1 or 0 for a rate; else the normal score of the rank, less its mean among people alike.
+    expected : ndarray of float64, shape (n,)
+        The rate among people alike; else the variance of the scores among them.
+    is_rate : bool
+    """
+
+    harm: Floats
+    expected: Floats
+    is_rate: bool
+
+    def permuted(self, source: NDArray[np.intp]) -> Scored:
+        """Each row with the harm of another.
+
+        Where persons are cut short or taken twice, the harm of all changes a little, and what is expected with it.
+        """
+        harm, total = self.harm[source], self.harm.sum()
+        if self.is_rate:
+            return replace(self, harm=harm, expected=self.expected * (harm.sum() / total))
+        return replace(self, harm=harm - (harm.sum() - total) / harm.size)
+
+
+def scored(rows: ScanRows) -> Scored:
+    """Harm and expectation of each row, for the log likelihood ratio.
+
+    Numbers are taken as normal scores of their ranks, so that no outlier decides (van der Waerden 1952).
+    """
+    if rows.is_rate:
+        return Scored(rows.harm, stratum_means(rows.harm, rows.strata)[rows.strata], is_rate=True)
+    scores = ndtri((rankdata(rows.harm) - 0.5) / rows.rows)
+    scores -= stratum_means(scores, rows.strata)[rows.strata]
+    return Scored(scores, stratum_means(scores * scores, rows.strata)[rows.strata], is_rate=False)
+
+
+def stratum_means(values: Floats, strata: Numbers) -> Floats:
+    """Mean of each stratum."""
+    return np.bincount(strata, weights=values) / np.bincount(strata)

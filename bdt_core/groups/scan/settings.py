@@ -1,0 +1,44 @@
+"""What the caller of the scan decides, checked."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from bdt_core.errors import SpecError
+from bdt_core.groups.settings import check_shares, check_whole
+
+
+@dataclass(frozen=True)
+class Settings:
+    """See `bdt_core.groups.scan.find_worst_groups` for what they mean."""
+
+    min_share: float = 0.01
+    min_rows: int = 30
+    max_groups: int = 5
+    permutations: int = 199
+    alpha: float = 0.05
+    random_state: int = 0
+    share: float = 1.0
+    """Of alpha: what a group has to reach where this search is one of several."""
+    limited_shares: tuple[float, ...] = ()
+    """Larger shares than `min_share`, for whose groups something is ruled out, too."""
+
+    @property
+    def level(self) -> float:
+        """The largest p-value of a confirmed group."""
+        return self.alpha * self.share
+
+    def fewest(self, min_share: float, people: int) -> int:
+        """Fewest people of a group that has at least this share of them."""
+        return max(self.min_rows, math.ceil(min_share * people - 1e-9))
+
+    def __post_init__(self) -> None:
+        whole = (("min_rows", 2), ("max_groups", 1), ("permutations", 19), ("random_state", 0))
+        check_whole(self, *((name, low, None) for name, low in whole))
+        check_shares(self, ("min_share", 0.5), ("alpha", 0.5))
+        if self.level * (self.permutations + 1) < 1.0 - 1e-9:
+            raise SpecError(
+                f"{self.permutations} permutations cannot give a p-value of {self.level:g}: the smallest is "
+                f"{1 / (self.permutations + 1):.2g}. Ask for more permutations."
+            )

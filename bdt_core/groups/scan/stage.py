@@ -1,0 +1,109 @@
+"""The audit's stage: the people whose bias variable is worst, searched for and proven on all rows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from dataclasses import replace
+
+from bdt_core.groups.scan.language import random_starts
+from bdt_core.groups.scan.results import WorstGroup, WorstGroups
+from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.stages import Question, scan
+from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupSearch
+from bdt_core.spec.wording import wording
+from bdt_core.table.audit_table import KEY
+from bdt_core.table.factors import factors_of, rows_for_factors
+from bdt_core.table.rows import Rows
+
+
+def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
+    """Find the people who fare worst by the bias variable, among people alike in the legitimate factors.
+
+    Parameters
+    ----------
+    table : Rows
+        All rows, train and test: permutations correct for the search, so that no row need be kept from it.
+    spec : AuditSpec
+        ``worst_groups``, ``legitimate``, ``significance`` and the seed.
+
+    Raises
+    ------
+    DataError
+        A column that does not exist.
+    """
+    asked = spec.worst_groups or WorstGroupSearch()
+    question = Question(
+        _columns(table, asked),
+        wording(spec.bias_variable).name,
+        spec.bias_variable.better,
+        tuple(spec.legitimate),
+        KEY if spec.split.key else None,
+    )
+    level = spec.significance.alpha * spec.search_shares["worst_groups"]
+    settings = Settings(
+        min_share=asked.min_share,
+        min_rows=spec.significance.min_rows,
+        max_groups=asked.max_groups,
+        permutations=max(asked.permutations, math.ceil(1.0 / level - 1e-9) - 1),
+        alpha=spec.significance.alpha,
+        random_state=spec.split.random_state,
+        share=spec.search_shares["worst_groups"],
+        limited_shares=_limited_shares(spec.gate, asked.min_share),
+    )
+    found = _scanned(table, question, settings, spec)
+    if not spec.legitimate:
+        return found
+    raw = _scanned(table, replace(question, legitimate=()), settings, spec)
+    return replace(_among_people_alike(found, table) if found.groups else found, raw=raw)
+
+
+def _scanned(table: Rows, question: Question, settings: Settings, spec: AuditSpec) -> WorstGroups:
+    return replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
+
+
+def said_before(table: Rows, spec: AuditSpec) -> str | None:
+    """What a search of a wide table is going to do, and what it may miss; None of any other table."""
+    columns = len(_columns(table, spec.worst_groups or WorstGroupSearch()))
+    starts, usual = random_starts(columns), random_starts(1)
+    if starts == usual:
+        return None
+    return (
+        f"Worst-treated groups of {columns:,} columns: each search of {min(table.audited_rows, spec.large_rows):,} "
+        f"rows starts from every column and from {starts} pairs of random conditions, where a narrower table has "
+        f"{usual}. A group whose conditions show nothing one by one may be missed. worst_groups.columns in the "
+        "specification narrows the search."
+    )
+
+
+def _columns(table: Rows, asked: WorstGroupSearch) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(asked.columns or [*table.names("feature"), *table.names("protected")]))
+
+
+def _limited_shares(limits: Iterable[AnyLimit], searched: float) -> tuple[float, ...]:
+    """Shares that limits on the worst group name, as far as they are larger than what is searched."""
+    named = {one.least_share for one in limits if one.least_share is not None}
+    return tuple(sorted(one for one in named if one > searched))
+
+
+def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
+    """The same groups, with differences that do not depend on the classes that factors were cut into for the search.
+
+    As in the search, a later group is compared with people alike in the groups before it, too. Of a group outside of
+    which nobody like its people is left, no difference is claimed.
+    """
+    rows, sign = rows_for_factors(table), found.harm_sign
+    factors, frame = factors_of(rows), rows.audited
+    groups: list[WorstGroup] = []
+    for one in found.groups:
+        inside = one.members(frame)
+        if one.reach is not None and 0 < inside.sum() < inside.size:
+            alike = factors.compare(inside, alpha=found.alpha, reach=one.reach)
+            one = replace(one, low=None, high=None, people_harmed=None, among_alike=alike)
+            if alike.has_people_alike:
+                low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
+                harmed = alike.people_harmed(one.rows) if found.is_rate else None
+                one = replace(one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed)
+        groups.append(one)
+        factors = factors.with_factor(inside)
+    return found.beside(groups)

@@ -1,0 +1,334 @@
+"""What `find_worst_groups` hands on, and what it does not depend on."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+
+import numpy as np
+import pandas as pd
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from bdt_core.errors import DataError, SpecError
+from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.scan import WorstGroups, find_worst_groups
+from bdt_core.groups.scan.alike import fit_strata
+from bdt_core.groups.scan.measuring import design_effect, measure, measured, way_to_summarise
+from bdt_core.groups.scan.rows import ScanRows
+from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.stages import Question, scan
+from bdt_core.groups.scan.units import Units
+from bdt_core.table.blocks import OUTCOME, OneBlock
+
+
+def table(seed: int = 0, n: int = 1200) -> pd.DataFrame:
+    rng = np.random.default_rng(seed)
+    income = rng.lognormal(size=n)
+    income[rng.random(n) < 0.1] = np.nan
+    frame = pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "income": income,
+            "sex": rng.choice(["f", "m"], n),
+            "city": rng.choice(list("abcde"), n),
+        }
+    )
+    frame["wrong"] = (rng.random(n) < 0.15 + 0.35 * harmed(frame)).astype(float)
+    return frame
+
+
+def harmed(frame: pd.DataFrame) -> np.ndarray:
+    return ((frame["age"] < 45) & (frame["sex"] == "f")).to_numpy()
+
+
+def find(frame: pd.DataFrame, **how: object) -> WorstGroups:
+    return find_worst_groups(frame, **({"outcome": "wrong", "better": "lower", "permutations": 19} | how))  # type: ignore[arg-type]
+
+
+FOUND = find(table())
+
+
+def test_the_planted_group_is_named_and_measured() -> None:
+    frame, worst = table(), FOUND.worst
+    inside, y = worst.members(frame), frame["wrong"].to_numpy()
+    assert [one.column for one in worst.conditions] == ["age", "sex"]
+    assert (inside & harmed(frame)).sum() / (inside | harmed(frame)).sum() > 0.9
+    assert worst.words == f"age up to {worst.conditions[0].high:.0f} and sex is f"
+    assert (worst.rows, worst.share) == (inside.sum(), inside.mean())
+    assert (worst.mean_inside, worst.mean_outside) == pytest.approx((y[inside].mean(), y[~inside].mean()))
+    assert worst.difference == pytest.approx(y[inside].mean() - y[~inside].mean())
+    assert worst.people_harmed == pytest.approx(worst.rows * worst.difference)
+    assert worst.p_value == 1 / 20
+    assert 0 < worst.low < worst.difference < worst.high
+    assert worst.low < 0.35 * 0.95 < worst.high
+    assert FOUND.certificate.largest_difference > worst.difference
+    assert FOUND.certificate.min_share == 30 / 1200
+    assert find(frame, min_share=0.1).certificate.min_share == 0.1
+
+
+def test_the_result_becomes_json_and_comes_back() -> None:
+    assert WorstGroups.from_dict(json.loads(json.dumps(FOUND.to_dict()))) == FOUND
+
+
+def test_where_higher_is_better_signs_turn() -> None:
+    frame = table()
+    other = find(frame.assign(wrong=1.0 - frame["wrong"]), better="higher")
+    one, turned = FOUND.worst, other.worst
+    assert turned.conditions == one.conditions
+    assert (turned.difference, turned.low, turned.high) == pytest.approx((-one.difference, -one.high, -one.low))
+    assert turned.people_harmed == pytest.approx(one.people_harmed)
+    assert other.certificate.largest_difference == pytest.approx(FOUND.certificate.largest_difference)
+    assert other.certificate.confirmed_difference == pytest.approx(-turned.high) == pytest.approx(one.low)
+
+
+def test_two_values_may_be_any_two() -> None:
+    frame = table()
+    other = find(frame.assign(wrong=5.0 + 2.0 * frame["wrong"]))
+    assert (FOUND.is_rate, other.is_rate) == (True, False)  # 0 and 1 alone are told in points
+    assert other.worst.difference == pytest.approx(2.0 * FOUND.worst.difference)
+    assert other.worst.people_harmed == pytest.approx(FOUND.worst.people_harmed)
+    assert other.certificate.largest_difference == pytest.approx(2.0 * FOUND.certificate.largest_difference)
+
+
+@settings(max_examples=5, deadline=None)
+@given(st.permutations(range(1200)), st.permutations(list("vwxyz")))
+def test_neither_the_order_of_rows_nor_names_nor_units_matter(order: list[int], names: list[str]) -> None:
+    frame = table()
+    renamed = dict(zip("abcde", names, strict=True))
+    changed = frame.assign(city=frame["city"].map(renamed), income=np.log(frame["income"])).iloc[order]
+    found = find(changed)
+    np.testing.assert_array_equal(found.worst.members(frame.assign(city=changed["city"])), FOUND.worst.members(frame))
+    for name in ("rows", "p_value", "score", "difference", "low", "high"):
+        assert getattr(found.worst, name) == pytest.approx(getattr(FOUND.worst, name), rel=1e-9)
+    assert found.certificate.largest_difference == pytest.approx(FOUND.certificate.largest_difference, rel=1e-9)
+
+
+def test_no_outlier_decides() -> None:
+    frame = table()
+    y = np.random.default_rng(1).normal(size=len(frame)) + harmed(frame)
+    worst = find(frame.assign(wrong=y)).worst
+    y[np.flatnonzero(~harmed(frame))[:3]] = 1e6
+    assert find(frame.assign(wrong=y)).worst.conditions == worst.conditions
+
+
+def test_what_is_legitimate_is_no_finding_and_the_rest_is() -> None:
+    rng = np.random.default_rng(2)
+    frame = table().assign(priors=rng.integers(0, 10, 1200))
+    frame["wrong"] = (rng.random(1200) < 0.05 * frame["priors"] + 0.3 * harmed(frame)).astype(float)
+    assert [one.column for one in find(frame).worst.conditions] == ["priors"]
+    found = find(frame, legitimate=["priors"])
+    assert [one.column for one in found.worst.conditions] == ["age", "sex"]
+    assert found.strata == 11
+    assert [one.name for one in found.searched.left_out] == []
+    assert found.worst.low < 0.29 < found.worst.high
+
+
+def test_the_difference_within_strata_is_that_of_mantel_and_haenszel() -> None:
+    frame = table().assign(**{OUTCOME: table()["wrong"]})
+    alike = fit_strata(frame, ["city"])
+    condition = GroupCondition("sex", "values", values=("f",))
+    of_group = measure(OneBlock(frame), [condition], alike, way_to_summarise(OneBlock(frame)))
+    parts = [part for _, part in frame.groupby("city")]
+    n1, n0 = (np.array([(part["sex"] == sex).sum() for part in parts]) for sex in "fm")
+    f, m = (np.array([part["wrong"][part["sex"] == sex].mean() for part in parts]) for sex in "fm")
+    assert of_group.difference == pytest.approx(np.average(f - m, weights=n1 * n0 / (n1 + n0)))
+    strata = alike.of(frame)
+    at_hand = measured(frame["wrong"].to_numpy(), condition.holds(frame), strata)
+    assert at_hand.difference == pytest.approx(of_group.difference)
+    rng = np.random.default_rng(0)
+    drawn = [measured(rng.permutation(frame["wrong"]), condition.holds(frame), strata).difference for _ in range(400)]
+    assert of_group.error == pytest.approx(np.std(drawn), rel=0.12)
+
+
+def test_groups_are_taken_out_one_after_the_other() -> None:
+    rng = np.random.default_rng(3)
+    frame = table()
+    corners = (frame["age"] < 35) & (frame["sex"] == "f"), (frame["age"] > 60) & (frame["sex"] == "m")
+    frame["wrong"] = (rng.random(1200) < 0.1 + 0.5 * (corners[0] | corners[1])).astype(float)
+    found = find(frame, permutations=39)
+    assert len(found.groups) == 2
+    for group in found.groups:
+        assert max((group.members(frame) & one).sum() / (group.members(frame) | one).sum() for one in corners) > 0.8
+    first, second = (group.members(frame) for group in found.groups)
+    assert not (first & second).any()
+    y = frame["wrong"]
+    assert found.groups[0].difference == pytest.approx(y[first].mean() - y[~first].mean())
+    assert found.groups[1].difference == pytest.approx(y[second].mean() - y[~first & ~second].mean())
+    assert len(find(frame, max_groups=1).groups) == 1
+    assert find(frame, max_groups=1).unconfirmed is None
+    assert found.unconfirmed.p_value > 0.05
+    assert found.unconfirmed.low is None
+
+
+def test_persons_are_permuted_whole_among_those_of_as_many_rows() -> None:
+    rng = np.random.default_rng(4)
+    persons = np.repeat(np.arange(100), np.repeat([1, 3], 50))
+    rows = ScanRows(np.zeros((200, 1), np.uint16), np.arange(200.0), np.zeros(200, np.int64), persons, False)
+    source = Units.of(rows).permuted(rng)
+    assert sorted(source) == list(range(200))
+    givers = persons[source]
+    for person in range(100):
+        assert len(set(givers[persons == person])) == 1
+    assert (givers != persons).mean() > 0.9
+    alone = replace(rows, persons=None)
+    np.testing.assert_array_equal(np.sort(Units.of(alone).permuted(rng)), np.arange(200))
+
+
+def test_rows_of_one_person_count_as_one() -> None:
+    frame = table()
+    thrice = frame.assign(who=np.arange(1200)).loc[np.repeat(np.arange(1200), 3)]
+    one, three = FOUND.worst, find(thrice, key="who").worst
+    assert three.conditions == one.conditions
+    assert three.difference == pytest.approx(one.difference)
+    assert three.high - three.difference == pytest.approx(one.high - one.difference, rel=0.01)
+    who, y = np.array([0, 0, 1, 1, 2, 2]), np.array([1.0, 1, 0, 0, 1, 1])
+    rows = ScanRows(np.zeros((6, 1), np.uint16), y, np.zeros(6, np.int64), who, True)
+    assert design_effect(rows, np.array([True] * 4 + [False] * 2)) == pytest.approx(2.0)
+
+
+def test_a_group_has_so_many_persons_and_not_only_rows() -> None:
+    rng = np.random.default_rng(7)
+    persons = pd.DataFrame({"city": np.repeat(list("abcdefgh"), [8, 32, *[40] * 6]), "age": rng.integers(18, 80, 280)})
+    frame = persons.loc[np.repeat(np.arange(280), 6)].assign(who=np.repeat(np.arange(280), 6)).reset_index(drop=True)
+    frame["wrong"] = (rng.random(len(frame)) < np.where(frame["city"].isin(["a", "b"]), 0.95, 0.3)).astype(float)
+    few = find(frame, columns=["city", "age"], key="who", min_rows=8).worst
+    assert few.words == "city is a or b"
+    frame["wrong"] = (rng.random(len(frame)) < np.where(frame["city"] == "a", 0.95, 0.3)).astype(float)
+    assert find(frame, columns=["city", "age"], key="who", min_rows=8).worst.words == "city is a"
+    found = find(frame, columns=["city", "age"], key="who", min_rows=30)
+    named = found.worst or found.unconfirmed
+    assert frame["who"][named.members(frame)].nunique() >= 30
+    assert found.certificate.min_share == pytest.approx(30 / 280)
+    half = frame.assign(side=np.arange(len(frame)) % 2)  # whose every other row: half of everybody
+    shown = find(half.assign(wrong=half["side"] * 1.0), columns=["side"], key="who", min_rows=141)
+    assert (shown.worst, shown.unconfirmed, shown.certificate) == (None, None, None)
+    assert shown.reason == "a group needs 141 persons, and as many outside of it; there are 280"
+
+
+@pytest.mark.parametrize("kind", ["rate", "mean"])
+def test_blocks_give_what_one_table_gives(kind: str) -> None:
+    frame = table()
+    if kind == "mean":
+        frame["wrong"] = 1e6 + np.random.default_rng(6).lognormal(size=1200) * (1 + harmed(frame))
+    frame = frame.rename(columns={"wrong": OUTCOME})
+
+    class Blocks:
+        def map_blocks(self, function, columns=None):
+            return [function(OneBlock(part)) for part in (frame[:500], frame[500:])]
+
+        def sample(self, rows):
+            return OneBlock(frame)
+
+    question = Question(("age", "income", "sex", "city"), "wrong", "lower")
+    found = scan(Blocks(), question, Settings(permutations=19), sample_rows=2000)
+    assert found == find(frame.rename(columns={OUTCOME: "wrong"}))
+
+
+def test_the_seed_does_not_decide_how_far_the_interval_of_a_group_reaches() -> None:
+    """Of two findings that harm about as many people, it would decide which is the first."""
+    frame = table(n=2000)
+    reaches = [find(frame, random_state=seed).worst.reach for seed in (0, 1, 2)]
+    assert max(reaches) - min(reaches) < 0.05
+
+
+def test_of_a_sample_what_is_named_is_measured_on_all_rows() -> None:
+    frame = table(n=4000).rename(columns={"wrong": OUTCOME})
+
+    class Sampled(OneBlock):
+        def sample(self, rows):
+            return OneBlock(self.frame[:rows])
+
+    question = Question(("age", "income", "sex", "city"), "wrong", "lower")
+    found = scan(Sampled(frame), question, Settings(permutations=19), sample_rows=1500)
+    assert (found.searched_on.rows, found.searched_on.of, found.rows) == (1500, 4000, 4000)
+    inside = found.worst.members(frame)
+    assert found.worst.rows == inside.sum()
+    assert found.worst.mean_inside == pytest.approx(frame[OUTCOME][inside].mean())
+
+
+def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("bdt_core.table.pool.processors", lambda: 1)
+    assert find(table()) == FOUND
+    monkeypatch.setattr("bdt_core.table.pool.processors", lambda: 5)
+    assert find(table()) == FOUND
+
+
+def test_what_cannot_be_searched_is_said() -> None:
+    frame = table().assign(number=range(1200), same=1, day=pd.Timestamp("2026-01-01"), lists=[[1]] * 1200)
+    found = find(frame, columns=["number", "same", "day", "lists", "age"], legitimate=["age"])
+    assert found.reason == "no column is left to search"
+    assert found.certificate is None
+    reasons = {one.name: one.reason for one in found.searched.left_out}
+    assert reasons.keys() == {"number", "same", "day", "lists", "age"}
+    assert find(frame.assign(wrong=1.0)).reason == "every row has the same outcome"
+    assert find(frame[:50]).reason.startswith("a group needs 30 rows")
+
+
+def test_rare_values_are_not_told_apart_and_may_be_all_others() -> None:
+    rng = np.random.default_rng(5)
+    frame = table(n=3000).assign(place=["big" if rng.random() < 0.3 else f"p{i % 200}" for i in range(3000)])
+    frame["wrong"] = (rng.random(3000) < np.where(frame["place"] == "big", 0.1, 0.4)).astype(float)
+    worst = find(frame).worst
+    assert worst.words == "place is not big"
+    np.testing.assert_array_equal(worst.members(frame), frame["place"] != "big")
+
+
+@pytest.mark.parametrize(
+    ("how", "error", "message"),
+    [
+        ({"outcome": "worng"}, DataError, 'no column "worng"'),
+        ({"outcome": "sex"}, DataError, "must be numeric"),
+        ({"better": "less"}, SpecError, 'better must be "lower" or "higher"'),
+        ({"columns": "age"}, SpecError, "columns must be a list"),
+        ({"legitimate": ["prior"]}, DataError, 'no column "prior"'),
+        ({"legitimate": ["same"]}, DataError, "cannot be a legitimate factor"),
+        ({"min_share": 0.7}, SpecError, "min_share must lie between 0 and 0.5"),
+        ({"permutations": 19, "alpha": 0.01}, SpecError, "Ask for more permutations"),
+        ({"max_groups": 0}, SpecError, "max_groups must be a whole number"),
+        ({"key": "person"}, DataError, 'key names the column "person", which is missing in 3 of'),
+    ],
+)
+def test_errors_say_what_was_expected(how: dict, error: type[Exception], message: str) -> None:
+    frame = table()
+    person = np.where(np.arange(len(frame)) < 3, np.nan, np.arange(len(frame)) // 2)
+    with pytest.raises(error, match=message):
+        find(frame.assign(same=1, person=person), **how)
+
+
+def test_rows_that_settle_a_limit() -> None:
+    certificate = replace(
+        FOUND.certificate, largest_difference=0.20, confirmed_difference=0.05, found_difference=0.10, rows=1000
+    )
+    assert certificate.rows_to_settle(0.20) == 1000
+    assert certificate.rows_to_settle(0.04) == 1000
+    assert certificate.rows_to_settle(0.15) == 4000
+    assert certificate.rows_to_settle(0.075) == 4000
+    assert certificate.rows_to_settle(0.10) is None
+    assert certificate.rows_to_settle(0.16) == 2_800  # 2,778 is no more certain than that
+    assert certificate.rows_to_settle(0.102) is None  # 2,500 times as many rows
+
+
+@pytest.mark.parametrize(
+    ("condition", "words", "members"),
+    [
+        (GroupCondition("a", "interval", high=2.0, whole=True), "a up to 2", [1, 1, 0, 0]),
+        (
+            GroupCondition("a", "interval", 1.0, 2.0, whole=True, missing=True),
+            "a is 2 or missing",
+            [0, 1, 0, 1],
+        ),
+        (GroupCondition("a", "interval", low=1.5), "a above 1.5", [0, 1, 1, 0]),
+        (GroupCondition("a", "missing", missing=True), "a is missing", [0, 0, 0, 1]),
+        (GroupCondition("a", "missing"), "a is not missing", [1, 1, 1, 0]),
+        (GroupCondition("c", "values", values=("x", "y")), "c is x or y", [1, 1, 0, 0]),
+        (GroupCondition("c", "values", values=("x",), missing=True), "c is x or missing", [1, 0, 0, 1]),
+        (GroupCondition("c", "values", values=("x",), excluded=True, missing=True), "c is not x", [0, 1, 1, 1]),
+        (GroupCondition("c", "values", values=("x",), excluded=True), "c is neither x nor missing", [0, 1, 1, 0]),
+    ],
+)
+def test_conditions_hold_for_those_whom_they_name(condition: GroupCondition, words: str, members: list[int]) -> None:
+    frame = pd.DataFrame({"a": [1, 2, 3, np.nan], "c": ["x", "y", "z", None]})
+    assert condition.words == words
+    assert condition.holds(frame).astype(int).tolist() == members

@@ -1,0 +1,135 @@
+"""The climb finds the best of all groups; its score is the one of the books; who is in a group is what is said."""
+
+from __future__ import annotations
+
+from itertools import combinations, product
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy import stats
+
+from bdt_core.groups.scan.climbing import Climb
+from bdt_core.groups.scan.columns import fit_columns
+from bdt_core.groups.scan.language import FORMS, Language
+from bdt_core.groups.scan.rows import ScanRows, coded_rows, scored
+
+
+def climb_of(frame: pd.DataFrame, harm: np.ndarray, *, strata: np.ndarray | None = None, min_people: int = 20) -> Climb:
+    columns, _ = fit_columns(frame, list(frame.columns), 1.0)
+    language = Language.of(columns, frame, 0)
+    is_rate = set(np.unique(harm)) <= {0.0, 1.0}
+    strata = np.zeros(len(frame), dtype=np.int64) if strata is None else strata
+    return Climb(ScanRows(coded_rows(frame, language), harm, strata, None, is_rate), language, min_people)
+
+
+def every_condition(one, has_missing: bool):
+    """All sets of values of a column that a condition can say."""
+    cells = one.cells
+    everything = np.ones(cells, dtype=np.uint8)
+    if not one.is_ordered:
+        chosen = [set(some) for m in range(1, cells) for some in combinations(range(cells), m)]
+    else:
+        runs = [set(range(a, b)) for a in range(cells - 1) for b in range(a + 1, cells)]
+        chosen = [run | more for run in [*runs, set()] for more in ([set(), {cells - 1}] if has_missing else [set()])]
+        chosen = [some for some in chosen if some and len(some) < cells - (not has_missing)]
+    return [everything, *(np.isin(np.arange(cells), list(some)).astype(np.uint8) for some in chosen)]
+
+
+def penalised_score(climb: Climb, state: np.ndarray) -> float:
+    inside, scores = climb.rows.inside(state), scored(climb.rows)
+    n, rest = inside.sum(), (~inside).sum()
+    if min(n, rest) < climb.min_people:
+        return -np.inf
+    harm, expected = (np.array([one[inside].sum(), one[~inside].sum()]) for one in (scores.harm, scores.expected))
+    if climb.rows.is_rate:
+        if harm[0] <= expected[0]:
+            return -np.inf
+        size = np.array([n, rest])
+        table = np.stack([harm, size - harm]), np.stack([expected, size - expected])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            score = np.nansum(table[0] * np.log(table[0] / table[1]))
+    else:
+        score = harm[0] ** 2 / 2 * (1 / expected).sum() if harm[0] > 0 else -np.inf
+    return score - climb.language.price(state)
+
+
+def table(rng: np.random.Generator, n: int = 300) -> pd.DataFrame:
+    number = rng.integers(0, 6, n).astype(float)
+    number[rng.random(n) < 0.15] = np.nan
+    return pd.DataFrame(
+        {
+            "number": number,
+            "letter": rng.choice(["a", "b", "c", None], n, p=[0.4, 0.3, 0.2, 0.1]),
+            "size": rng.integers(0, 5, n),
+        }
+    )
+
+
+@pytest.mark.parametrize("seed", range(6))
+@pytest.mark.parametrize("kind", ["rate", "mean", "rate in strata"])
+def test_the_climb_finds_the_best_of_all_groups(seed: int, kind: str) -> None:
+    rng = np.random.default_rng([seed, len(kind)])
+    frame = table(rng)
+    harmed = ((frame["number"] > 2) & (frame["letter"] != "a")).to_numpy()
+    harm = (rng.random(300) < 0.2 + 0.4 * harmed).astype(float) if kind != "mean" else rng.normal(size=300) + harmed
+    climb = climb_of(frame, harm, strata=rng.integers(0, 2, 300) if kind == "rate in strata" else None)
+    conditions = [
+        every_condition(one, name == "number") for one, name in zip(climb.language.columns, frame.columns, strict=True)
+    ]
+    best = max(penalised_score(climb, np.concatenate(state)) for state in product(*conditions))
+    found = climb.best(scored(climb.rows))
+    assert found.score == pytest.approx(penalised_score(climb, found.state), abs=1e-9)
+    assert found.score == pytest.approx(best, abs=1e-9)
+
+
+def test_the_score_of_a_rate_is_half_the_likelihood_ratio_of_its_table() -> None:
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"c": rng.choice(["a", "b"], 500)})
+    harm = (rng.random(500) < np.where((frame["c"] == "a").to_numpy(), 0.5, 0.2)).astype(float)
+    climb = climb_of(frame, harm)
+    found = climb.best(scored(climb.rows))
+    expected = stats.chi2_contingency(pd.crosstab(frame["c"], harm), correction=False, lambda_="log-likelihood")
+    assert found.score + climb.language.price(found.state) == pytest.approx(expected.statistic / 2, abs=1e-9)
+
+
+def test_bounds_are_those_of_newcombe_and_welch() -> None:
+    from bdt_core.inference import newcombe_interval
+
+    rng = np.random.default_rng(1)
+    frame = pd.DataFrame({"c": rng.choice(["a", "b"], 400)})
+    harm = (rng.random(400) < np.where((frame["c"] == "a").to_numpy(), 0.5, 0.2)).astype(float)
+    inside = (frame["c"] == "a").to_numpy()
+    found = climb_of(frame, harm).best_bound(1.6448536269514722)
+    _, high = newcombe_interval(harm[inside].sum(), inside.sum(), harm[~inside].sum(), (~inside).sum(), confidence=0.9)
+    assert found.score == pytest.approx(high, abs=1e-9)
+    y = rng.exponential(size=400) + inside
+    found = climb_of(frame, y).best_bound(1.6448536269514722)
+    spread = np.sqrt(sum(y[side].var(ddof=1) / side.sum() for side in (inside, ~inside)))
+    assert found.score == pytest.approx(y[inside].mean() - y[~inside].mean() + 1.6448536 * spread, rel=1e-4)
+
+
+def test_rows_of_a_state_are_those_that_its_conditions_say() -> None:
+    rng = np.random.default_rng(2)
+    frame = table(rng)
+    climb = climb_of(frame, (rng.random(300) < 0.3).astype(float))
+    for state in climb.language.starts:
+        inside = np.ones(300, dtype=bool)
+        for one in climb.language.conditions(state):
+            inside &= one.holds(frame)
+        np.testing.assert_array_equal(inside, climb.rows.inside(state))
+
+
+def test_a_state_costs_what_its_conditions_cost() -> None:
+    rng = np.random.default_rng(3)
+    climb = climb_of(table(rng), (rng.random(300) < 0.3).astype(float))
+    language = climb.language
+    state = np.ones(int(language.offsets[-1]), dtype=np.uint8)
+    assert language.price(state) == 0.0
+    forms = language.prices[0]
+    for cells, form in (([0, 1], 0), ([1, 2], 1), ([6], 2), (range(6), 2), ([0, 6], 3), ([2, 6], 4)):
+        state[:7] = 0
+        state[list(cells)] = 1
+        assert language.price(state) == forms[form]
+    assert len(forms) >= FORMS
+    assert np.all(np.diff(forms[:2]) >= 0)
