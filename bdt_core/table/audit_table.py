@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.said import Text
+from bdt_core.sentences import restored, sentences_of
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.pool import blocks_of, mapped
 from bdt_core.table.ranks import lowest
@@ -166,13 +167,15 @@ class AuditTable:
             "part": self.part,
             "notes": list(self.notes),
         }
+        facts["sentences"] = sentences_of(facts)
         table = pa.Table.from_pandas(self.frame, preserve_index=False)
         return table.replace_schema_metadata({**(table.schema.metadata or {}), b"bdt": json.dumps(facts).encode()})
 
     @classmethod
     def from_arrow(cls, table: pa.Table) -> AuditTable:
         """Undo :meth:`to_arrow`."""
-        facts: dict[str, Any] = json.loads(table.schema.metadata[b"bdt"])
+        stored: dict[str, Any] = json.loads(table.schema.metadata[b"bdt"])
+        facts = restored(stored, stored.get("sentences", ()))  # a file of an earlier version has none
         return cls(
             frame=table.to_pandas(),
             columns=tuple(Column(**one) for one in facts["columns"]),

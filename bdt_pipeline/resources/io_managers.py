@@ -19,6 +19,7 @@ from bdt_core.harmless import harmless
 from bdt_core.sentences import restored, sentences_of
 from bdt_core.spec.source import no_part
 from bdt_core.stages import STAGES
+from bdt_core.table.reading_notes import READING
 from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import make_folder, replacing, storage_root
 
@@ -199,7 +200,8 @@ def _to_arrow(table: Any) -> pa.Table:
     written = [name for name in table.columns if table[name].dtype == object and not _is_of_one_sort(table[name])]
     as_json = {name: table[name].map(_as_json, na_action="ignore") for name in written}
     arrow = pa.Table.from_pandas(table.assign(**as_json), preserve_index=False)
-    note = json.dumps({"attrs": table.attrs, "as_json": written}).encode()
+    sentences = sentences_of({READING: table.attrs.get(READING)})
+    note = json.dumps({"attrs": table.attrs, "as_json": written, "sentences": sentences}).encode()
     return arrow.replace_schema_metadata({**(arrow.schema.metadata or {}), _FRAME: note})
 
 
@@ -217,7 +219,7 @@ def _from_arrow(table: pa.Table) -> Any:
     frame, told = table.to_pandas(), json.loads(note)
     for name in told.get("as_json", ()):
         frame[name] = pd.Series(frame[name].map(json.loads, na_action="ignore"), dtype=object)
-    frame.attrs.update(told["attrs"])
+    frame.attrs.update(restored(told["attrs"], told.get("sentences", ())))
     return frame
 
 

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from bdt_core.errors import DataError
+from bdt_core.said import Said, say
 from bdt_core.spec import AuditSpec, Split, parse_spec
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
 
@@ -169,6 +171,21 @@ def test_arrow_brings_back_the_same_table():
         checked.left_out,
         checked.warnings,
     )
+
+
+def test_arrow_brings_back_the_messages_of_sentences():
+    rows = table().assign(country="NL", row_number=range(N))
+    rows.loc[:9, "label"] = None
+    rows.attrs = ReadingNotes(told=(say("{table} is odd", table="a.csv"),)).beside({})
+    checked = validate(rows, spec())
+    back = AuditTable.from_arrow(checked.to_arrow())
+    before, after = (
+        [one.id for one in (*x.warnings, *x.notes, *(part.reason for part in x.left_out)) if isinstance(one, Said)]
+        for x in (checked, back)
+    )
+    assert after == before
+    assert "{table} is odd" in after
+    assert len(after) > 3
 
 
 @settings(max_examples=20, deadline=None)
