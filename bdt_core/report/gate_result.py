@@ -7,6 +7,9 @@ from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.harmless import harmless
+from bdt_core.said import Said, like
+from bdt_core.sentences import with_sentences
+from bdt_core.spec.gate import metric_check
 from bdt_core.verdict.baseline import BaselineComparison
 
 GateResult = dict[str, Any]
@@ -43,6 +46,7 @@ def build_gate_result(
         limit is not significantly worse than the baseline; ``warns``: any other, such as a broken limit that the
         majority outvotes.
     """
+    document = dict(with_sentences(document))
     changes = comparison.limits if comparison else (None,) * len(document["gate"])
     blocks = comparison.blocks if comparison else document["verdict"]["blocks"]
     result = {
@@ -64,7 +68,7 @@ def build_gate_result(
             {
                 **one,
                 "outcome": _outcome(one, shut=blocks, accepted=change is not None and change.accepted),
-                "change": change.to_dict() if change else None,
+                "change": {**change.to_dict(), "sentence": change.sentence} if change else None,
             }
             for one, change in zip(document["gate"], changes, strict=True)
         ],
@@ -85,7 +89,8 @@ def limit_title(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
     >>> limit_title({"check": "disparate_impact by sex", "verdict": "not_testable"})
     'Not testable: disparate_impact by sex'
     """
-    return f"{say(words.VERDICT_WORDS[limit['verdict']])}: {say(limit['check'])}"
+    check = metric_check(limit["metric"], limit["facet"]) if limit.get("kind") == "metric" else limit["check"]
+    return f"{say(words.VERDICT_WORDS[limit['verdict']])}: {say(check)}"
 
 
 def limit_text(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
@@ -120,4 +125,9 @@ def _harmless(x: Any) -> Any:
         return {_harmless(key): _harmless(one) for key, one in x.items()}
     if isinstance(x, list):
         return [_harmless(one) for one in x]
-    return harmless(x) if isinstance(x, str) else x
+    if isinstance(x, Said):
+        return Said(harmless(x), x.id, {place: _harmless(one) for place, one in x.values.items()})
+    if not isinstance(x, str):
+        return x
+    safe = harmless(x)
+    return x if safe == x else like(x, safe)
