@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_core.fairness.metric_results import group_name
+from bdt_core.fairness.metric_results import group_in_words, group_name
 from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.said import Column, joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.fairness.local_law_144 import CategoryImpact, ImpactTable
     from bdt_core.fairness.selection_rules import SelectionRules
-    from bdt_core.fairness.uniform_guidelines import GroupImpact
+    from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact
 
 
 def category(one: CategoryImpact) -> str:
@@ -43,16 +44,39 @@ def rule_lines(document: AnyDocument) -> Iterator[str]:
     if found is None:
         return
     for table in found.ll144:
-        one = lowest(table)
-        told = "no two categories to compare"
-        if one is not None:
-            told = f"lowest impact ratio {words.number(one.impact_ratio)}, {category(one)} ({words.percent(one.rate)})"
-        unknown = f"; {words.count(table.unknown)} unknown" if table.unknown else ""
-        yield f"Local Law 144, {table.rate_kind} by {' & '.join(table.columns)}: {told}{unknown}"
+        line: str = say(
+            "Local Law 144, {kind} by {name}: {what}",
+            kind=of_ours(table.rate_kind),
+            name=_columns(table.columns),
+            what=_lowest_in_words(table),
+        )
+        yield joined([line, say("{N} unknown", N=words.count(table.unknown))], "; ") if table.unknown else line
     for rule in found.four_fifths:
-        named = flagged(rule.rule.groups)
-        told = "no group is below 4/5" if rule.rule.adverse_impact is not None else "nobody is selected"
-        if named:
-            several = [f"{one.group} {words.number(one.ratio)} ({words.p_value(one.p_value)})" for one in named]
-            told = f"below 4/5 of {rule.rule.reference}: {words.listing(several)}"
-        yield f"Four-fifths rule by {' & '.join(rule.columns)}: {told}"
+        yield say("Four-fifths rule by {name}: {what}", name=_columns(rule.columns), what=_below_in_words(rule.rule))
+
+
+def _lowest_in_words(table: ImpactTable) -> str:
+    one = lowest(table)
+    if one is None:
+        return say("no two categories to compare")
+    return say(
+        "lowest impact ratio {N}, {group} ({rate})",
+        N=words.number(one.impact_ratio),
+        group=group_in_words(table.columns, one.category),
+        rate=words.percent(one.rate),
+    )
+
+
+def _below_in_words(rule: FourFifths) -> str:
+    named = flagged(rule.groups)
+    if not named:
+        return say("nobody is selected" if rule.adverse_impact is None else "no group is below 4/5")
+    groups = [
+        say("{group} {N} ({p})", group=one.group, N=words.number(one.ratio), p=words.p_value(one.p_value))
+        for one in named
+    ]
+    return say("below 4/5 of {reference}: {list}", reference=str(rule.reference), list=words.listing(groups))
+
+
+def _columns(columns: Sequence[str]) -> str:
+    return joined([Column(one) for one in columns], " & ")

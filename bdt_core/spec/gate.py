@@ -32,6 +32,18 @@ _OF_PEOPLE = ("ranked", "outcome", "significance", "worst_groups", "slices", "lo
 """Whatever finds people can break a limit on them."""
 
 
+def metric_check(metric: str, facet: str) -> str:
+    """The name of the check of a metric, whose columns are the reader's; most metrics are keys, which stay.
+
+    Examples
+    --------
+    >>> metric_check("disparate_impact", "race & sex")
+    'disparate_impact by race & sex'
+    """
+    name = joined([Column(one) for one in facet.split(" & ")], " & ")
+    return say("{metric} by {name}", metric=of_ours(metric), name=name)
+
+
 class GateLimit(Section):
     """Base of all kinds of limit, as the specification has them.
 

@@ -15,6 +15,7 @@ import dagster as dg
 
 from bdt_core import words
 from bdt_core.said import AsItIs, Column, Level, Numeral, Sentence, joined, of_ours, say
+from bdt_core.spec.gate import metric_check
 from bdt_pipeline.resources.run_log import ToldList, ToldTable
 
 if TYPE_CHECKING:
@@ -72,11 +73,6 @@ def group_cell_of_text(columns: Sequence[str], group: str) -> str:
 def data_cell(text: str) -> str:
     """A name of the reader's table, of a column or a level that nobody tells, as a cell that no language changes."""
     return text if isinstance(text, Sentence) else say("{name}", name=text)
-
-
-def check_cell(metric: str, facet: str) -> str:
-    """A check by its metric and its columns; most metrics are keys of the specification, which no language changes."""
-    return say("{metric} by {name}", metric=of_ours(metric), name=columns_cell(facet.split(" & ")))
 
 
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
@@ -404,7 +400,7 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
     allowed, found = allowed_cell(one, unit), found_in(one, unit)
     value, low, high = found
     interval = [] if words.NOTHING in (low, high) else [say("[{low} to {high}]", low=low, high=high)]
-    check = check_cell(one["metric"], one["facet"]) if one["kind"] == "metric" else one["check"]
+    check = metric_check(one["metric"], one["facet"]) if one["kind"] == "metric" else one["check"]
     return [check, one["verdict"], allowed, joined([value, *interval], " "), one["sentence"]]
 
 

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.said import Numeral, of_ours, say
+from bdt_core.spec.gate import metric_check
 from bdt_pipeline.assets.views import (
     Metadata,
-    check_cell,
     columns_cell,
     group_cell,
     group_cell_of_text,
@@ -99,7 +99,7 @@ def metrics(found: GroupMetrics) -> Metadata:
                 for metric in ranges
             ],
         )
-        metadata |= numbers(**{check_cell(metric.name, one.metrics.facet): metric.estimate[0] for metric in ranges})
+        metadata |= numbers(**{metric_check(metric.name, one.metrics.facet): metric.estimate[0] for metric in ranges})
     return metadata
 
 

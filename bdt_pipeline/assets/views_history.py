@@ -11,7 +11,8 @@ import dagster as dg
 
 from bdt_core import words
 from bdt_core.said import AsItIs, Numeral, joined, of_ours, say
-from bdt_pipeline.assets.views import UI_DPI, Metadata, check_cell, listed, numbers, table_of
+from bdt_core.spec.gate import metric_check
+from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.history import Finding, LimitOverTime, Stream
@@ -33,13 +34,13 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         "limits over time": table_of(
             ["limit", "verdict", "broken since"],
             [
-                [check_cell(one.metric, one.facet), one.verdict, AsItIs(one.broken_since or words.NOTHING)]
+                [metric_check(one.metric, one.facet), one.verdict, AsItIs(one.broken_since or words.NOTHING)]
                 for one in found.limits
             ],
         ),
         "ratios over time": table_of(
             ["ratio", "of", *RATIO_HEADER],
-            [[check_cell(one.metric, one.facet), one.group or "", *ratio_row(one)] for one in ratios(found)],
+            [[metric_check(one.metric, one.facet), one.group or "", *ratio_row(one)] for one in ratios(found)],
         ),
         "limits over time, in words": listed([one.sentence for one in found.limits]),
         "groups too small to be followed": listed(
@@ -60,7 +61,7 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         ),
         **numbers(
             **{
-                say("ratio so far: {what}", what=check_cell(one.metric, one.facet)): _finite(one.value)
+                say("ratio so far: {what}", what=metric_check(one.metric, one.facet)): _finite(one.value)
                 for one in ratios(found)
             }
         ),

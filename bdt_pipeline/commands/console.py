@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
@@ -21,6 +20,7 @@ from bdt_core.report.blocks import Block, Bullets, Facts, Folded, Paragraph
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.selection_rules import rule_lines
 from bdt_core.report.write import _write, remove_unfinished
+from bdt_core.sentences import with_sentences
 from bdt_core.spec.wording import guess_in_words
 from bdt_pipeline.commands.printing import Screen, put, screen
 
@@ -73,7 +73,7 @@ def progress_bar(stages: int) -> Iterator[Progress]:
         yield progress
 
 
-def say(progress: Progress, stage: str, position: int) -> None:
+def show_stage(progress: Progress, stage: str, position: int) -> None:
     """Show that a stage has begun."""
     progress.update(progress.task_ids[0], description=shown(stage), completed=position)
 
@@ -89,9 +89,10 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     from bdt_core.report.printed import printed
 
     to = console()
-    verdict, safe = document["verdict"], printed(document)
-    said = say_in(safe)
-    show_verdict(to, verdict["verdict"], said(_without_verdict(verdict["sentence"])), said)
+    safe = printed(document)
+    document = dict(with_sentences(document))
+    verdict, said = document["verdict"], say_in(safe)
+    show_verdict(to, verdict["verdict"], _reason(verdict, said), said)
     guess = guessed_direction(document["bias_variable"])
     if guess is not None:
         show_notes(to, [said(guess)], said)
@@ -166,7 +167,7 @@ def verdict_word(verdict: str, say: Callable[[str], str] = str) -> str:
 
 def gate_line(name: str, verdict: Mapping[str, Any], say: Callable[[str], str] = str) -> str:
     """Verdict and reason in one line, in a language."""
-    return f"{verdict_word(verdict['verdict'], say)}: {name}: {say(_without_verdict(verdict['sentence']))}"
+    return f"{verdict_word(verdict['verdict'], say)}: {name}: {_reason(verdict, say)}"
 
 
 def write_file(path: Path, content: bytes, *, called: str = "") -> None:
@@ -191,8 +192,9 @@ def write_file(path: Path, content: bytes, *, called: str = "") -> None:
         raise OutputError(f"{called}{path} cannot be written: {error.strerror or error}. Name another file.") from None
 
 
-def _without_verdict(sentence: str) -> str:
-    return re.sub(r"^(fail|pass|inconclusive|not.testable): ", "", sentence, flags=re.IGNORECASE)
+def _reason(verdict: Mapping[str, Any], say: Callable[[str], str]) -> str:
+    """The reason of a verdict, in a language, without the verdict that stands before it already."""
+    return say(verdict["sentence"]).removeprefix(f"{say(words.VERDICT_WORDS[verdict['verdict']])}: ")
 
 
 def _next_free(name: str) -> Path:

@@ -9,7 +9,7 @@ from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication
 from bdt_core.spec import AuditSpec
 from bdt_core.stages import READING, titles_of
-from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result, tell
+from bdt_pipeline.commands.console import progress_bar, report_folder, show_result, show_stage, tell
 from bdt_pipeline.commands.members_file import members_file, write_members
 
 
@@ -41,6 +41,6 @@ def audit_watched(spec: AuditSpec) -> AuditResult:
         def announce(title: str, done: int, total: int) -> None:
             of_rows = f": {done:,} of {total:,} rows" if done and title == READING else ""
             if done == 0 or of_rows:
-                say(progress, title + of_rows, titles.index(title))
+                show_stage(progress, title + of_rows, titles.index(title))
 
         return audit(None, spec, progress=announce, notice=tell)

@@ -14,15 +14,16 @@ from bdt_core.report.blocks import Folded
 from bdt_core.report.catalogue import sayings
 from bdt_core.report.changes import changes_section, write_changes
 from bdt_core.report.names import Names
+from bdt_core.said import joined, of_ours, say
 from bdt_core.spec import AuditSpec
 from bdt_core.stages import READING, SPLITTING, stages_for
 from bdt_pipeline.commands.console import (
     console,
     progress_bar,
     report_folder,
-    say,
     show_files,
     show_parts,
+    show_stage,
     show_verdict,
     tell,
 )
@@ -102,7 +103,7 @@ def _watched(a: AuditSpec, b: AuditSpec, key: str | None, max_worse: float | Non
 
         def announce(title: str, done: int, total: int) -> None:  # noqa: ARG001 - only beginnings are shown
             if done == 0 and title in steps:
-                say(progress, title, steps.index(title))
+                show_stage(progress, title, steps.index(title))
 
         return compare(a, b, key=key, max_worse=max_worse, progress=announce, notice=tell)
 
@@ -116,8 +117,14 @@ def _show(found: Changes, said: Callable[[str], str]) -> None:
         judged = found.limit
         unit: words.Unit = "rate" if found.is_rate else "value"
         low, high = (words.signed(one, unit) for one in (judged.low, judged.high))
-        harm = f"{low} to {high}{' points' if unit == 'rate' else ''}"
-        told = f"{judged.who or 'everybody'}: worse in {found.measured} by {harm}"
-        show_verdict(
-            to, judged.verdict, said(f"{told}; at most {words.size(judged.max_worse, unit)} is allowed."), said
+        harm = say(
+            "{who}: worse in {measure} by {low} to {high} points"
+            if found.is_rate
+            else "{who}: worse in {measure} by {low} to {high}",
+            who=judged.who or say("everybody"),
+            measure=of_ours(found.measured),
+            low=low,
+            high=high,
         )
+        allowed = say("at most {size} is allowed.", size=words.size(judged.max_worse, unit))
+        show_verdict(to, judged.verdict, said(joined([harm, allowed], "; ")), said)

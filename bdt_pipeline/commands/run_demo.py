@@ -20,7 +20,7 @@ from dagster._core.instance.ref import InstanceRef
 from bdt_core.errors import BDTError, SpecError, did_you_mean
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
-from bdt_pipeline.commands.console import progress_bar, report_folder, say, show_result
+from bdt_pipeline.commands.console import progress_bar, report_folder, show_result, show_stage
 from bdt_pipeline.components.bias_audit import bias_audit_definitions
 from bdt_pipeline.resources.config import reason_of
 
@@ -90,7 +90,7 @@ def _execute(spec: AuditSpec, folder: Path, instance: dg.DagsterInstance, *, ver
             if event is not None and event.is_step_start and event.step_key is not None:
                 begun.append(event.step_key)
                 step = event.step_key.removeprefix(f"{spec.name}__")
-                say(progress, _TITLES.get(step, step), len(begun) - 1)
+                show_stage(progress, _TITLES.get(step, step), len(begun) - 1)
 
         instance.add_event_listener(run_id, listen)
         result = job.execute_in_process(
