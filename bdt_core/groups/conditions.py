@@ -24,7 +24,7 @@ class GroupCondition:
     column : str
     kind : {"interval", "values", "missing"}
     low, high : float or None
-        Of an interval: strictly above `low`, up to and with `high`; None is no bound. Both are values that occur.
+        Of an interval: strictly above `low`, up to and with `high`; None is no bound.
     whole : bool
         Of an interval: whether all numbers of the column are whole.
     values : tuple of bool, int, float or str

@@ -1,10 +1,17 @@
-"""Settings of a search, checked."""
+"""Settings of a search: what it looks at, and bounds of numbers."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from bdt_core.errors import SpecError
+from bdt_core.table.rows import Rows
+
+
+def searched_columns(table: Rows, chosen: Sequence[str] | None = None) -> tuple[str, ...]:
+    """The columns that a search of an audit looks at: those that were chosen, or features and protected ones."""
+    return tuple(dict.fromkeys(chosen or [*table.names("feature"), *table.names("protected")]))
 
 
 def check_whole(settings: Any, *bounds: tuple[str, int, int | None]) -> None:

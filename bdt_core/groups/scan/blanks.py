@@ -16,6 +16,7 @@ from bdt_core.groups.results import OfConditions
 from bdt_core.groups.scan.results import WorstGroups
 from bdt_core.groups.scan.settings import Settings
 from bdt_core.groups.scan.stages import Question, scan
+from bdt_core.groups.settings import searched_columns
 from bdt_core.inference import adjust_p_values, compare_counts
 from bdt_core.inference.exact_sums import exact_sum
 from bdt_core.inference.persons import Persons, compare_persons, person_sums
@@ -315,7 +316,7 @@ def _mean(values: Floats) -> float:
 def _search(rows: AuditTable, frame: pd.DataFrame, is_blank: Mask, spec: AuditSpec, share: float) -> WorstGroups:
     """The search for worst groups, with "it is missing" as the outcome."""
     asked = spec.worst_groups or WorstGroupSearch()
-    columns = tuple(dict.fromkeys([*rows.names("feature"), *rows.names("protected")]))
+    columns = searched_columns(rows)
     key = KEY if spec.split.key else None
     question = Question(columns, "missing", "lower", key=key)
     level = spec.significance.alpha * share

@@ -10,6 +10,7 @@ from bdt_core.groups.scan.language import random_starts
 from bdt_core.groups.scan.results import WorstGroup, WorstGroups
 from bdt_core.groups.scan.settings import Settings
 from bdt_core.groups.scan.stages import Question, scan
+from bdt_core.groups.settings import searched_columns
 from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupSearch
 from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import KEY
@@ -34,7 +35,7 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
     """
     asked = spec.worst_groups or WorstGroupSearch()
     question = Question(
-        _columns(table, asked),
+        searched_columns(table, asked.columns),
         wording(spec.bias_variable).name,
         spec.bias_variable.better,
         tuple(spec.legitimate),
@@ -64,7 +65,7 @@ def _scanned(table: Rows, question: Question, settings: Settings, spec: AuditSpe
 
 def said_before(table: Rows, spec: AuditSpec) -> str | None:
     """What a search of a wide table is going to do, and what it may miss; None of any other table."""
-    columns = len(_columns(table, spec.worst_groups or WorstGroupSearch()))
+    columns = len(searched_columns(table, (spec.worst_groups or WorstGroupSearch()).columns))
     starts, usual = random_starts(columns), random_starts(1)
     if starts == usual:
         return None
@@ -74,10 +75,6 @@ def said_before(table: Rows, spec: AuditSpec) -> str | None:
         f"{usual}. A group whose conditions show nothing one by one may be missed. worst_groups.columns in the "
         "specification narrows the search."
     )
-
-
-def _columns(table: Rows, asked: WorstGroupSearch) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(asked.columns or [*table.names("feature"), *table.names("protected")]))
 
 
 def _limited_shares(limits: Iterable[AnyLimit], searched: float) -> tuple[float, ...]:

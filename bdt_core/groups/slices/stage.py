@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 
+from bdt_core.groups.settings import searched_columns
 from bdt_core.groups.slices.bound import is_bounded, most_combinations
 from bdt_core.groups.slices.measure import MEAN, resolve
 from bdt_core.groups.slices.results import Slices
@@ -37,7 +38,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
     """
     spec = train.spec
     name = wording(spec.bias_variable).name
-    columns = _columns(train, settings)
+    columns = searched_columns(train, settings.columns)
     outcome = name if name not in columns else BIAS_VARIABLE
     asked = Settings(
         max_conditions=settings.max_conditions,
@@ -63,7 +64,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
 
 def said_before(train: Rows, test: Rows, settings: SliceSearch) -> str | None:  # noqa: ARG001
     """What a search of a wide table is going to count, and what it leaves out; None where it counts everything."""
-    columns = len(_columns(train, settings))
+    columns = len(searched_columns(train, settings.columns))
     sizes = range(1, min(settings.max_conditions, columns) + 1)
     bounded = [size for size in sizes if is_bounded(columns, size)]
     if not bounded:
@@ -78,7 +79,3 @@ def said_before(train: Rows, test: Rows, settings: SliceSearch) -> str | None:  
         f"{train.audited_rows:,} train rows, {left_out}: where more of them may have enough rows, only those of the "
         "columns that show most harm with fewer conditions. slices.columns in the specification narrows the search."
     )
-
-
-def _columns(train: Rows, settings: SliceSearch) -> list[str]:
-    return list(dict.fromkeys(settings.columns or [*train.names("feature"), *train.names("protected")]))
