@@ -7,6 +7,7 @@ Lists every message that the catalogue of a language does not have yet, and ever
 from __future__ import annotations
 
 import ast
+import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,6 +23,7 @@ from babel.messages.pofile import read_po, write_po
 from bdt_core.report.names import flipped
 from bdt_core.report.translation import BY_THEMSELVES, FORM, PAGE, TEMPLATE, messages
 from bdt_core.said import PLACE
+from tests.goldens.frozen import FOLDER
 
 REPORT = Path(str(resources.files("bdt_core.report")))
 CATALOGUES = REPORT / "languages"
@@ -86,6 +88,20 @@ def texts_in_code() -> set[str]:
         for node in ast.walk(ast.parse(file.read_text(encoding="utf-8")))
         if isinstance(node, ast.Constant) and isinstance(node.value, str)
     }
+
+
+def in_reports() -> Iterator[str]:
+    """The messages of the frozen reports, and of sentences within sentences: of some only the running code knows."""
+    for file in sorted(FOLDER.glob("*.json")):
+        yield from ids(json.loads(file.read_text(encoding="utf-8")).get("sentences", []))
+
+
+def ids(data: Any) -> Iterator[str]:
+    """The messages of sentences as data."""
+    if isinstance(data, dict) and {"id", "values"} <= data.keys():
+        yield data["id"]
+    if isinstance(data, dict | list):
+        yield from (one for part in (data.values() if isinstance(data, dict) else data) for one in ids(part))
 
 
 def _texts(node: ast.expr, named: Mapping[str, list[ast.expr]]) -> set[str]:
@@ -159,7 +175,7 @@ def missing(language: str) -> list[Key]:
 def orphans(language: str) -> list[Key]:
     """What nothing asks for any more, of all that can be extracted."""
     asked, has = asked_for(), keys(read(language))
-    said = {**in_code(), **dict.fromkeys(texts_in_code())}
+    said = {*in_code(), *texts_in_code(), *in_reports()}
     of_stages = [one for one in has if one[0] not in BY_THEMSELVES and PLACE.search(one[1])]
     return sorted(
         [one for one in has if one[0] in BY_THEMSELVES - {PAGE} and one not in asked]

@@ -28,10 +28,11 @@ from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable,
 from bdt_core.result import Result
 from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
 from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
+from bdt_core.spec.gate import name_of_check
 from bdt_core.verdict import Verdict, check_name
 from bdt_core.verdict.groups import both_ways
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
-from bdt_core.verdict.words import clauses, name_of_check, sentences, severest
+from bdt_core.verdict.words import clauses, sentences, severest
 
 Floats = NDArray[np.float64]
 

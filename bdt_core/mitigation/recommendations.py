@@ -228,7 +228,8 @@ def _proxies(mitigation: Mitigation) -> str:
         return ""
     told = [
         say(
-            f"{{as_is}} ({{as_is2}}: {one.measure} {{N}})",
+            "{as_is} ({as_is2}: {measure} {N})",
+            measure=of_ours(one.measure or ""),
             as_is=Column(one.feature),
             as_is2=Column(one.protected),
             N=Numeral(words.number(one.estimate)),

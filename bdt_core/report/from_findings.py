@@ -471,7 +471,7 @@ _SHARES_TOLD = (
 def _difference_told(one: ColumnDifference) -> str:
     """One line on a column that differs."""
     which = 0 if one.role == "protected" else 1 if one.declared else 2
-    effect = say(f"{one.effect_name} {{N}}", N=words.number(one.effect))
+    effect = say("{effect} {N}", effect=of_ours(one.effect_name or ""), N=words.number(one.effect))
     if one.numeric is not None:
         return say(
             _MEANS_TOLD[which],

@@ -9,8 +9,8 @@ from bdt_core import words
 from bdt_core.harmless import harmless
 from bdt_core.said import changed
 from bdt_core.sentences import with_sentences
+from bdt_core.spec.gate import name_of_check
 from bdt_core.verdict.baseline import BaselineComparison
-from bdt_core.verdict.words import name_of_check
 
 GateResult = dict[str, Any]
 Outcome = Literal["holds", "stops", "accepted", "warns"]

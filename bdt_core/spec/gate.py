@@ -32,16 +32,19 @@ _OF_PEOPLE = ("ranked", "outcome", "significance", "worst_groups", "slices", "lo
 """Whatever finds people can break a limit on them."""
 
 
-def metric_check(metric: str, facet: str) -> str:
-    """The name of the check of a metric, whose columns are the reader's; most metrics are keys, which stay.
+def name_of_check(check: str) -> str:
+    """The name of a limit's check: keys of ours, which stay where a language has no words for them, and columns.
 
     Examples
     --------
-    >>> metric_check("disparate_impact", "race & sex")
-    'disparate_impact by race & sex'
+    >>> name_of_check("worst_cluster"), name_of_check("disparate_impact by race & sex")
+    ('worst_cluster', 'disparate_impact by race & sex')
     """
-    name = joined([Column(one) for one in facet.split(" & ")], " & ")
-    return say("{metric} by {name}", metric=of_ours(metric), name=name)
+    metric, by, facet = check.partition(" by ")
+    if not by:
+        return of_ours(check)
+    columns = joined([Column(column) for column in facet.split(" & ")], " & ")
+    return say("{metric} by {facet}", metric=of_ours(metric), facet=columns)
 
 
 class GateLimit(Section):

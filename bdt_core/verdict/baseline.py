@@ -32,11 +32,12 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.result import Result
 from bdt_core.said import Numeral, Text, joined, say
+from bdt_core.spec.gate import name_of_check
 from bdt_core.verdict.comparable import ComparableReport
 from bdt_core.verdict.gate import overall
 from bdt_core.verdict.judge import Evidence, LimitOutcome, Tolerated
 from bdt_core.verdict.kinds import LimitKind, kind_of
-from bdt_core.verdict.words import Verdict, clauses, name_of_check, sentences
+from bdt_core.verdict.words import Verdict, clauses, sentences
 
 Change = Literal["worse", "not_in_baseline", "not_worse", "better"]
 CHANGE_WORDS: Mapping[Change, str] = {

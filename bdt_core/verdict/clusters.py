@@ -182,19 +182,25 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
     better = tested.spec.bias_variable.better
     direction, low, high = which_way(one.value, one.low, one.high, better=better, certain=one.rejects)
     interval = words.interval(low, high, confidence=comparison.confidence, unit=unit)
-    message = "The {measure} of cluster {as_is} is {size} {way} than everybody else's {interval}"
     if tested.repeats is not None and limit.check == "worst_cluster":
         message = (
             "The {measure} of cluster 0, found anew on each of {N} splits, is {size} {way} than everybody else's "
             "{interval}, on {rows} that their searches never saw"
         )
         values = {"N": Numeral(len(tested.repeats.p_values)), "rows": of_ours(tested.repeats.rows_in_words)}
+    elif tested.persons is not None:
+        message = (
+            "The {measure} of cluster {as_is} is {size} {way} than everybody else's {interval}, among {rows} with "
+            "{rows2}"
+        )
+        values = {
+            "as_is": str(one.of.found.label),
+            "rows": say("{N} persons", N=words.count(tested.persons)),
+            "rows2": say("{N} rows", N=words.count(tested.test_rows)),
+        }
     else:
+        message = "The {measure} of cluster {as_is} is {size} {way} than everybody else's {interval}"
         values = {"as_is": str(one.of.found.label)}
-        if tested.persons is not None:
-            message += ", among {rows} with {rows2}"
-            values["rows"] = say("{N} persons", N=words.count(tested.persons))
-            values["rows2"] = say("{N} rows", N=words.count(tested.test_rows))
     told = say(
         message,
         size=words.size(one.value, unit),

@@ -193,8 +193,9 @@ def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores 
     known, left_out = _evidence(metric, facet, metrics.spec.significance.min_rows)
     if not known:
         reason = next((one for one in metric.undefined_reason if one), "no group has enough rows")
-        message, values = _told(limit, metrics.spec)
-        sentence: str = say(f"{message} is not testable: {{reason}}.", reason=of_ours(reason), **values)
+        sentence: str = say(
+            "{subject} is not testable: {reason}.", subject=_subject(limit, metrics.spec), reason=of_ours(reason)
+        )
         sentence = sentences(sentence, _of_rows(metric, facet))
         return _result(limit, metrics, metric, facet, None, sentence, 0, left_out)
     judged = judge(known, tolerated_by(limit))
@@ -352,25 +353,28 @@ def _sentence(
     limit: MetricLimit, metric: Metric, judged: Judgement[str | None], facet: FacetMetrics, spec: AuditSpec
 ) -> str:
     one, tolerated, alpha = judged.decides, tolerated_by(limit), spec.significance.alpha
-    message, values = _told(limit, spec)
-    message += " is {N}"
-    values["N"] = words.number(one.value)
+    value = words.number(one.value)
     if one.low is not None and one.high is not None:
-        message += " {interval}"
-        values["interval"] = say(
+        interval = say(
             "[{N} % CI {low} to {high}]",
             N=Numeral(f"{100 * (1 - alpha):.4g}"),
             low=words.number(one.low),
             high=words.number(one.high),
         )
-    between = _extremes(metric, facet, spec)
+        value = joined([value, interval], " ")
+    subject, between = _subject(limit, spec), _extremes(metric, facet, spec)
+    told: str = say("{subject} is {value}", subject=subject, value=value)
     if one.of is not None:
-        message += " for {as_is}"
-        values["as_is"] = one.of
+        told = say("{subject} is {value} for {group}", subject=subject, value=value, group=one.of)
     elif between:
-        message += " between {as_is} and {as_is2}"
-        values["as_is"], values["as_is2"] = between
-    told: str = say(message, **values)
+        lowest, highest = between
+        told = say(
+            "{subject} is {value} between {group} and {other}",
+            subject=subject,
+            value=value,
+            group=lowest,
+            other=highest,
+        )
     if facet.persons is not None:
         told = joined([told, say("among {N} persons", N=words.count(sum(facet.persons)))], ", ")
     kind: Literal["ratio", "value"] = "ratio" if is_ratio(metric.name) else "value"
@@ -388,8 +392,8 @@ def _visible(limit: MetricLimit, metric: Metric, one: Evidence[str | None], alph
     return found_beyond(one, tolerated_by(limit), alpha, ratio=is_ratio(metric.name))
 
 
-def _told(limit: MetricLimit, spec: AuditSpec) -> tuple[str, dict[str, str]]:
-    """The start of a message: the metric and its groups, what is set against what, and which outcome counts."""
+def _subject(limit: MetricLimit, spec: AuditSpec) -> str:
+    """The metric and its groups, what is set against what, and which outcome counts."""
     name = GATE_METRICS[limit.metric]
     notes: list[str] = []
     criterion = CRITERIA.get(plain_name(name))
@@ -401,14 +405,16 @@ def _told(limit: MetricLimit, spec: AuditSpec) -> tuple[str, dict[str, str]]:
         label, prediction = spec.group_columns()
         column = label if name in CLARIFY and CLARIFY[name].stage == "pre_training" else prediction
         if column is not None:
-            notes.append(say(f"favourable: {{as_is}} is {spec.favourable_outcome}", as_is=Column(column)))
-    values = {
-        "metric": of_ours(spoken_name(limit.metric)),
-        "name": joined([Column(one) for one in limit.facets], " & "),
-    }
+            message = (
+                "favourable: {column} is positive"
+                if spec.favourable_outcome == "positive"
+                else "favourable: {column} is negative"
+            )
+            notes.append(say(message, column=Column(column)))
+    metric, columns = of_ours(spoken_name(limit.metric)), joined([Column(column) for column in limit.facets], " & ")
     if not notes:
-        return "{metric} by {name}", values
-    return "{metric} by {name} ({note})", values | {"note": joined(notes, "; ")}
+        return say("{metric} by {facet}", metric=metric, facet=columns)
+    return say("{metric} by {facet} ({note})", metric=metric, facet=columns, note=joined(notes, "; "))
 
 
 def _extremes(metric: Metric, facet: FacetMetrics, spec: AuditSpec) -> tuple[str, str] | None:

@@ -26,7 +26,7 @@ from typing import (
 
 from bdt_core import words
 from bdt_core.errors import SpecError
-from bdt_core.said import TRANSLATED, of_ours, say
+from bdt_core.said import TRANSLATED, joined, of_ours, say
 from bdt_core.spec import GateLimit
 from bdt_core.spec.gate import KINDS_OF_LIMIT, kinds_with_plugins
 from bdt_core.spec.registered import Registered
@@ -443,7 +443,7 @@ def allowed_cell(outcome: Mapping[str, Any], unit: words.Unit) -> str:
     if kind_of(limit).is_difference or its_unit != "value":
         return amount(limit.tolerated.maximum, its_unit)
     ends = (("≥", limit.tolerated.minimum), ("≤", limit.tolerated.maximum))
-    return " and ".join(f"{sign} {amount(x, its_unit)}" for sign, x in ends if x is not None)
+    return joined([joined([sign, amount(x, its_unit)], " ") for sign, x in ends if x is not None], " and ")
 
 
 def found_in(outcome: Mapping[str, Any], unit: words.Unit) -> tuple[str, str, str]:

@@ -162,18 +162,6 @@ def check_in_words(check: str) -> str:
     return say("{metric} by {facet}", metric=metric, facet=facet) if by else metric
 
 
-def name_of_check(check: str) -> str:
-    """The name of a limit's check, of which only "by" and words of ours are said in another language.
-
-    Examples
-    --------
-    >>> name_of_check("worst_cluster"), name_of_check("accuracy by sex")
-    ('worst_cluster', 'accuracy by sex')
-    """
-    metric, by, facet = check.partition(" by ")
-    return say("{metric} by {facet}", metric=of_ours(metric), facet=facet) if by else of_ours(check)
-
-
 def sentences(*texts: str) -> str:
     """Sentences after each other; what is empty is left out."""
     return joined([of_ours(text) for text in texts if text], " ")

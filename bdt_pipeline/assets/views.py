@@ -15,7 +15,7 @@ import dagster as dg
 
 from bdt_core import words
 from bdt_core.said import AsItIs, Column, Level, Numeral, Sentence, joined, of_ours, say
-from bdt_core.spec.gate import metric_check
+from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.resources.run_log import ToldList, ToldTable
 
 if TYPE_CHECKING:
@@ -400,8 +400,7 @@ def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
     allowed, found = allowed_cell(one, unit), found_in(one, unit)
     value, low, high = found
     interval = [] if words.NOTHING in (low, high) else [say("[{low} to {high}]", low=low, high=high)]
-    check = metric_check(one["metric"], one["facet"]) if one["kind"] == "metric" else one["check"]
-    return [check, one["verdict"], allowed, joined([value, *interval], " "), one["sentence"]]
+    return [name_of_check(one["check"]), one["verdict"], allowed, joined([value, *interval], " "), one["sentence"]]
 
 
 def _number(value: Any) -> float | None:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.said import AsItIs, Column, joined, of_ours, say
-from bdt_core.spec.gate import metric_check
+from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.assets.views import Metadata, group_cell_of_text, listed, numbers, table_of
 
 if TYPE_CHECKING:
@@ -203,7 +203,7 @@ def local_bias(found: LocalBias) -> Metadata:
                 for one in found.logan.clusters
             ],
         ),
-        "compared": metric_check(settings.metric, settings.group),
+        "compared": name_of_check(f"{settings.metric} by {settings.group}"),
         "notes": listed(found.notes),
     }
 

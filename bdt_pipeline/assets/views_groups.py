@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.said import Numeral, of_ours, say
-from bdt_core.spec.gate import metric_check
+from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.assets.views import (
     Metadata,
     columns_cell,
@@ -99,7 +99,9 @@ def metrics(found: GroupMetrics) -> Metadata:
                 for metric in ranges
             ],
         )
-        metadata |= numbers(**{metric_check(metric.name, one.metrics.facet): metric.estimate[0] for metric in ranges})
+        metadata |= numbers(
+            **{name_of_check(f"{metric.name} by {one.metrics.facet}"): metric.estimate[0] for metric in ranges}
+        )
     return metadata
 
 

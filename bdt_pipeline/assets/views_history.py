@@ -11,7 +11,7 @@ import dagster as dg
 
 from bdt_core import words
 from bdt_core.said import AsItIs, Numeral, joined, of_ours, say
-from bdt_core.spec.gate import metric_check
+from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
@@ -34,13 +34,16 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         "limits over time": table_of(
             ["limit", "verdict", "broken since"],
             [
-                [metric_check(one.metric, one.facet), one.verdict, AsItIs(one.broken_since or words.NOTHING)]
+                [name_of_check(f"{one.metric} by {one.facet}"), one.verdict, AsItIs(one.broken_since or words.NOTHING)]
                 for one in found.limits
             ],
         ),
         "ratios over time": table_of(
             ["ratio", "of", *RATIO_HEADER],
-            [[metric_check(one.metric, one.facet), one.group or "", *ratio_row(one)] for one in ratios(found)],
+            [
+                [name_of_check(f"{one.metric} by {one.facet}"), one.group or "", *ratio_row(one)]
+                for one in ratios(found)
+            ],
         ),
         "limits over time, in words": listed([one.sentence for one in found.limits]),
         "groups too small to be followed": listed(
@@ -61,7 +64,7 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         ),
         **numbers(
             **{
-                say("ratio so far: {what}", what=metric_check(one.metric, one.facet)): _finite(one.value)
+                say("ratio so far: {what}", what=name_of_check(f"{one.metric} by {one.facet}")): _finite(one.value)
                 for one in ratios(found)
             }
         ),

@@ -6,7 +6,6 @@ import copy
 import json
 import pickle
 import re
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -22,7 +21,7 @@ from bdt_core.report.names import Names
 from bdt_core.report.translation import catalogue
 from bdt_core.said import PLACE, Column, Level, Numeral, Said, Text, joined, say
 from tests.goldens.frozen import FOLDER
-from tests.languages import ANYTHING, in_code
+from tests.languages import ANYTHING, ids, in_code
 
 SENTENCE = say("{rows} rows against {others}", rows=Numeral("27"), others=Level("1.10", "kind"))
 
@@ -125,16 +124,6 @@ def test_every_message_that_a_stage_says_is_in_the_catalogue() -> None:
     }
     assert len(said) > 500
     assert {one: place for one, place in said.items() if one.removesuffix(".") not in messages()} == {}
-
-
-def ids(x: object) -> Iterator[str]:
-    """Messages of a report's sentences, and of those within them."""
-    if isinstance(x, dict):
-        if {"id", "values"} <= x.keys():
-            yield x["id"]
-        x = list(x.values())
-    if isinstance(x, list):
-        yield from (one for part in x for one in ids(part))
 
 
 @pytest.mark.parametrize("file", sorted(FOLDER.glob("*.json")), ids=lambda file: file.stem)
