@@ -1,4 +1,4 @@
-"""What is to be said of a history: is there drift, are there rows enough, is there a difference over time?"""
+"""Findings on a history: drift, groups with too few rows, and differences over time."""
 
 from __future__ import annotations
 
@@ -69,14 +69,14 @@ def drift_finding(history: History) -> Finding:
     if not drifting:
         if not tested:
             reasons = sorted({one.drift.reason for one in history.streams if one.drift.reason})
-            told = f"Drift in batch {batch} cannot be tested: {'; '.join(reasons) or 'no group is large enough'}."
+            sentence = f"Drift in batch {batch} cannot be tested: {'; '.join(reasons) or 'no group is large enough'}."
         else:
-            told = (
+            sentence = (
                 f"None of {tested} differences is certain to have moved by more than {words.size(limit, 'rate')} in "
                 f"batch {batch} against the {past} before it."
             )
-        return Finding(True, False, None, told + also, "Nothing to do.")
-    told = (
+        return Finding(True, False, None, sentence + also, "Nothing to do.")
+    sentence = (
         f"In batch {batch}, against the {past} before it, {len(drifting)} of {tested} differences moved by more than "
         f"{words.size(limit, 'rate')}: {_listed([_changed(one) for one in drifting])}."
     )
@@ -86,7 +86,7 @@ def drift_finding(history: History) -> Finding:
         f"people or the model change? Then {RATES[first.metric].advice}."
     )
     worst = severest([severity_by_ratio(limit, abs(one.drift.change or 0.0)) for one in drifting])
-    return Finding(False, False, worst, told + also, advice)
+    return Finding(False, False, worst, sentence + also, advice)
 
 
 def volume_finding(history: History, batch: str | None = None) -> Finding:
@@ -107,12 +107,12 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
     if not small:
         return Finding(True, False, None, f"Every group has at least {least:,} rows in batch {name}.", "Nothing to do.")
     named = _listed([f"{one.group} ({' & '.join(one.facets)}): {one.rows:,}" for one in small])
-    told = f"{len(small)} group{'s' * (len(small) > 1)} with fewer than {least:,} rows in batch {name}: {named}."
+    sentence = f"{len(small)} group{'s' * (len(small) > 1)} with fewer than {least:,} rows in batch {name}: {named}."
     advice = (
         f"Rows per group were counted: take longer batches, or lower history.min_rows from {least:,}; until then drift "
         "in these groups is not tested, and only all batches together say something of them."
     )
-    return Finding(False, False, severity_by_ratio(small[0].rows, least), told, advice)
+    return Finding(False, False, severity_by_ratio(small[0].rows, least), sentence, advice)
 
 
 def difference_finding(history: History) -> Finding:
@@ -135,10 +135,10 @@ def difference_finding(history: History) -> Finding:
     if not sentences:
         return Finding(True, False, None, _nothing_found(history), "Nothing to do.")
     if broken:
-        one = broken[0]
+        first = broken[0]
         advice = (
-            f"{words.capital(one.metric.replace('_', ' '))} by {one.facet} was measured ({one.group}): look at what "
-            f"changed up to batch {one.broken_since}, fit thresholds per group or train again, and stop the "
+            f"{words.capital(first.metric.replace('_', ' '))} by {first.facet} was measured ({first.group}): look at "
+            f"what changed up to batch {first.broken_since}, fit thresholds per group or train again, and stop the "
             "deployment until it holds."
         )
     else:
@@ -152,22 +152,22 @@ def difference_finding(history: History) -> Finding:
 def _nothing_found(history: History) -> str:
     open_ones = [one for one in history.limits if one.verdict != "pass"]
     batches = f"{len(history.batches)} batch{'es' * (len(history.batches) != 1)}"
-    told = f"No limit is broken and no difference without a limit is shown over {batches}."
-    return told + "".join(f" {one.sentence}" for one in open_ones)
+    sentence = f"No limit is broken and no difference without a limit is shown over {batches}."
+    return sentence + "".join(f" {one.sentence}" for one in open_ones)
 
 
-def _named(one: Stream) -> str:
-    metric = one.metric.replace("_", " ")
-    return f"{metric} by {' & '.join(one.facets)}, {one.group} less {one.reference}"
+def _named(stream: Stream) -> str:
+    metric = stream.metric.replace("_", " ")
+    return f"{metric} by {' & '.join(stream.facets)}, {stream.group} less {stream.reference}"
 
 
-def _changed(one: Stream) -> str:
-    return f"{_named(one)}: {_points(one.drift.change, one.drift.low, one.drift.high)}"
+def _changed(stream: Stream) -> str:
+    return f"{_named(stream)}: {_points(stream.drift.change, stream.drift.low, stream.drift.high)}"
 
 
-def _differs(one: Stream, history: History) -> str:
-    since = "" if one.alarm is None else f", since batch {history.batches[one.alarm].id}"
-    return f"{_named(one)}: {_points(one.difference, one.low, one.high)}{since}"
+def _differs(stream: Stream, history: History) -> str:
+    since = "" if stream.alarm is None else f", since batch {history.batches[stream.alarm].id}"
+    return f"{_named(stream)}: {_points(stream.difference, stream.low, stream.high)}{since}"
 
 
 def _points(value: float | None, low: float | None, high: float | None) -> str:
@@ -175,6 +175,6 @@ def _points(value: float | None, low: float | None, high: float | None) -> str:
     return f"{shown} points [{at_least} to {at_most}]"
 
 
-def _listed(several: Sequence[str]) -> str:
-    more = f"; and {len(several) - _NAMED} more" if len(several) > _NAMED else ""
-    return "; ".join(several[:_NAMED]) + more
+def _listed(names: Sequence[str]) -> str:
+    more = f"; and {len(names) - _NAMED} more" if len(names) > _NAMED else ""
+    return "; ".join(names[:_NAMED]) + more

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.persons import Persons, PersonSums, Steps, compare_persons, person_sums, rows_alike
-from bdt_core.inference.summaries import Scale, Seen, Summary, ValueCounts, summarise
+from bdt_core.inference.summaries import Scale, SeenValues, Summary, ValueCounts, summarise
 from bdt_core.slices.coding import CodedRows, Coding, Items, columns_of
 from bdt_core.slices.counting import (
     NO_ITEM,
@@ -51,7 +51,7 @@ class Part:
     table : Blocks
     coding : Coding
     measure : Measure
-    looks : sequence of Seen
+    looks : sequence of SeenValues
         The outcomes of each block.
     sample_rows : int
         Rows of a sample, for what needs single rows.
@@ -64,7 +64,7 @@ class Part:
         table: Blocks,
         coding: Coding,
         measure: Measure,
-        looks: Sequence[Seen],
+        looks: Sequence[SeenValues],
         sample_rows: int,
         persons: Persons | None = None,
     ) -> None:

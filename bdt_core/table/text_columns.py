@@ -1,4 +1,4 @@
-"""What the columns of a text hold, so that a part of the rows is understood as the whole would be."""
+"""Types of the columns of a text, so that a part of the rows is understood as the whole would be."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ class Understood:
     type : ColumnType
     notation : Notation or None
         None where the values stand as Arrow reads them.
-    told : str or None
+    remark : str or None
         What is to be said of it.
     question : str or None
         What somebody must say first; until then it is a column of texts.
@@ -57,7 +57,7 @@ class Understood:
 
     type: ColumnType
     notation: Notation | None = None
-    told: str | None = None
+    remark: str | None = None
     question: str | None = None
 
 
@@ -142,7 +142,7 @@ class TextColumn:
         """Read as Arrow writes numbers and flags."""
         seen = self._seen
         if "padded" in seen and not seen & {"fraction", "long"}:
-            return Understood(_TEXT, told=_PADDED.format(self._name))
+            return Understood(_TEXT, remark=_PADDED.format(self._name))
         if "fraction" in seen:
             return Understood(ColumnType(np.dtype(np.float64), NUMBERS))
         if "long" in seen or ("beyond" in seen and seen & {"missing", "negative"}):
@@ -194,10 +194,10 @@ def _as_dates_in(name: str, orders: frozenset[str]) -> Understood:
 
 
 def _in_notation(name: str, notation: Notation) -> Understood:
-    told = f'Column "{name}" holds {notation.described}.'
+    sentence = f'Column "{name}" holds {notation.described}.'
     if notation.date is None:
-        return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, told)
-    return Understood(ColumnType(np.dtype("datetime64[s]"), POINTS_IN_TIME), notation, told)
+        return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, sentence)
+    return Understood(ColumnType(np.dtype("datetime64[s]"), POINTS_IN_TIME), notation, sentence)
 
 
 def point_of(columns: Iterable[TextColumn], decimal: str | None) -> str | None:
@@ -233,9 +233,9 @@ def typed_values(values: pa.Array, how: Understood) -> pd.Series[Any]:
     if how.notation is not None:
         values = as_figures(values, how.notation).cast(pa.float64())
     elif type_.holds == NUMBERS:
-        wanted = pa.from_numpy_dtype(type_.dtype)
-        numbers = _cast(values, wanted)
-        values = _as_arrow_writes_them(values).cast(wanted) if numbers is None else numbers
+        arrow_type = pa.from_numpy_dtype(type_.dtype)
+        numbers = _cast(values, arrow_type)
+        values = _as_arrow_writes_them(values).cast(arrow_type) if numbers is None else numbers
     if type_.holds == FLAGS:
         values = pc.equal(pc.utf8_lower(values), "true")
     column: pd.Series[Any] = values.to_pandas()

@@ -224,19 +224,21 @@ class TextTable:
     @property
     def _notes(self) -> ReadingNotes:
         """What is to be said of its lines, after a pass over it."""
-        lines, told = self._lines, list[str]()
+        lines, sentences = self._lines, list[str]()
         if lines.long_values:
-            told.append(
+            sentences.append(
                 f"{self.name}: {lines.long_values:,} values hold line breaks, so {lines.breaks:,} lines of the file "
                 "go on with the row before them."
             )
         if not self._marks.is_ended:
-            told.append(f"{self.name}: the last line has no end. If the file was cut off, its last value may be short.")
-        told += [one.told for one in self._understood.values() if one.told]
+            sentences.append(
+                f"{self.name}: the last line has no end. If the file was cut off, its last value may be short."
+            )
+        sentences += [one.remark for one in self._understood.values() if one.remark]
         texts = {name for name, one in self._understood.items() if one.type.holds == TEXTS}
-        told += names_taken_for_missing(lines.names, texts)
+        sentences += names_taken_for_missing(lines.names, texts)
         questions = {name: one.question for name, one in self._understood.items() if one.question}
-        return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(told), questions)
+        return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(sentences), questions)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Its rows as texts, of which some are missing."""
@@ -342,10 +344,10 @@ class TextTable:
         words = NAMES_TOO & self._missing
         columns = []
         for name, column in zip(self.form.names, batch.columns, strict=True):
-            found = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
-            for one in pc.value_counts(found).to_pylist():
-                self._lines.names[name, one["values"]] += one["counts"]
-            columns.append(with_gaps(column, words) if len(found) else column)
+            replaced = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
+            for counted in pc.value_counts(replaced).to_pylist():
+                self._lines.names[name, counted["values"]] += counted["counts"]
+            columns.append(with_gaps(column, words) if len(replaced) else column)
         return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
@@ -383,12 +385,12 @@ class TextTable:
 
     def _fault(self, first: int, last: int, row: list[str], longest: int) -> str | None:
         """What is wrong with a row that stands on these lines; None if it is as long as it should be."""
-        wanted, where = len(self.form.names), f"{self.name}, line {first}"
-        if wanted <= len(row) <= longest:
+        width, where = len(self.form.names), f"{self.name}, line {first}"
+        if width <= len(row) <= longest:
             if last == first:
                 return None
             long = [value for value in row if _LINE_END.search(value)]
-            if any(swallows_rows(value, self.form.separator, wanted) for value in long):
+            if any(swallows_rows(value, self.form.separator, width) for value in long):
                 return (
                     f"{where}: a quotation mark is closed on line {last} only, and what stands between looks like "
                     "rows. Remove the stray mark, or close it on its own line."
@@ -396,12 +398,12 @@ class TextTable:
             self._lines.long_values += len(long)
             self._lines.breaks += last - first
             return None
-        told = f"{where}: {len(row)} column{'s' * (len(row) != 1)} where the header has {wanted}."
-        if len(row) > wanted:
-            return f"{told} Put quotes around values that hold the separator."
+        message = f"{where}: {len(row)} column{'s' * (len(row) != 1)} where the header has {width}."
+        if len(row) > width:
+            return f"{message} Put quotes around values that hold the separator."
         if last == first:
-            return f"{told} Write the row whole; if it is the last one, the file was cut off."
-        return f"{told} It goes on to line {last}: remove the quotation mark that is not closed on its own line."
+            return f"{message} Write the row whole; if it is the last one, the file was cut off."
+        return f"{message} It goes on to line {last}: remove the quotation mark that is not closed on its own line."
 
     def _detect_separator(self, encoding: str) -> str:
         """The separator under which the first lines have the most columns, equally many on each line."""

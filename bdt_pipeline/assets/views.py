@@ -185,18 +185,18 @@ def _types(table: Rows) -> dict[str, str]:
     return {str(name): str(kind) for name, kind in frame.dtypes.items() if name not in (KEY, RANK)}
 
 
-def clusters(found: Clusters) -> Metadata:
+def clusters(searched: Clusters) -> Metadata:
     """The clusters as they are on the train rows."""
-    worst = found.train[0]
-    stable = {one.label: one for one in found.stability.clusters} if found.stability else {}
+    worst = searched.train[0]
+    stable = {one.label: one for one in searched.stability.clusters} if searched.stability else {}
     return {
         **numbers(
-            clusters=len(found.train),
+            clusters=len(searched.train),
             **{"largest gap": worst.gap, "rows of cluster 0": worst.rows},
             **({"stability of cluster 0": stable[worst.label].jaccard} if stable else {}),
         ),
-        "method": found.method,
-        "smallest cluster allowed": found.min_cluster_rows,
+        "method": searched.method,
+        "smallest cluster allowed": searched.min_cluster_rows,
         "clusters found": table_of(
             ["cluster", "train rows", "mean", "difference from all others", "stability", "how it came about"],
             [
@@ -204,11 +204,11 @@ def clusters(found: Clusters) -> Metadata:
                     one.label,
                     f"{one.rows:,}",
                     words.number(one.mean),
-                    words.number(-one.gap if found.spec.bias_variable.better == "higher" else one.gap),
+                    words.number(-one.gap if searched.spec.bias_variable.better == "higher" else one.gap),
                     f"{stable[one.label].word} ({stable[one.label].jaccard:.2f})" if stable else words.NOTHING,
                     " → ".join(one.path) or words.NOTHING,
                 ]
-                for one in found.train
+                for one in searched.train
             ],
         ),
         "note": "Differences on the train rows are too large on average, for the search looked for large ones.",
@@ -219,19 +219,19 @@ def significance(tested: ClusterSignificance) -> Metadata:
     """Every cluster against everybody else, on the test rows; the main test comes first."""
     worst = tested.deciding or tested.clusters[0].comparison
     rows = []
-    for one in tested.clusters:
-        comparison = one.comparison
-        low, high = one.corrected or (comparison.low, comparison.high)
+    for cluster in tested.clusters:
+        comparison = cluster.comparison
+        low, high = cluster.corrected or (comparison.low, comparison.high)
         size = words.difference(comparison.difference, low, high, confidence=comparison.confidence, unit=tested.unit)
         rows.append(
             [
-                one.found.label,
-                f"{one.test_rows:,}",
+                cluster.found.label,
+                f"{cluster.test_rows:,}",
                 words.value(comparison.mean_a, tested.unit),
                 words.value(comparison.mean_b, tested.unit),
                 size,
-                words.p_value(one.p_adjusted),
-                comparison.reason or _finding(one, tested),
+                words.p_value(cluster.p_adjusted),
+                comparison.reason or _finding(cluster, tested),
             ]
         )
     return {
@@ -251,21 +251,21 @@ def significance(tested: ClusterSignificance) -> Metadata:
     }
 
 
-def _finding(one: ComparedCluster, tested: ClusterSignificance) -> str:
+def _finding(cluster: ComparedCluster, tested: ClusterSignificance) -> str:
     """As in the report; cluster 0 is the main test, too, which needs no correction."""
     from bdt_core.report.clusters import finding, without_others
 
-    if one is tested.primary and tested.main_significant and not one.significant:
-        return f"{'worse' if one.worse else 'better'} off in the main test, not certain among all"
-    return "; ".join(filter(None, (finding(one), without_others(one, tested.unit))))
+    if cluster is tested.primary and tested.main_significant and not cluster.significant:
+        return f"{'worse' if cluster.worse else 'better'} off in the main test, not certain among all"
+    return "; ".join(filter(None, (finding(cluster), without_others(cluster, tested.unit))))
 
 
-def differences(found: FeatureDifferences) -> Metadata:
+def differences(features: FeatureDifferences) -> Metadata:
     """What sets the most deviating cluster apart."""
     return {
         **numbers(
-            tests=found.tests,
-            **{"columns that differ": sum(bool(one.significant) for one in found.columns)},
+            tests=features.tests,
+            **{"columns that differ": sum(bool(one.significant) for one in features.columns)},
         ),
         "columns": table_of(
             ["column", "role", "effect", "p corrected", "differs"],
@@ -277,25 +277,25 @@ def differences(found: FeatureDifferences) -> Metadata:
                     words.p_value(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
-                for one in found.columns
+                for one in features.columns
             ],
         ),
-        "means and shares": table_of(["column", "cluster", "everybody else"], _means_and_shares(found)),
+        "means and shares": table_of(["column", "cluster", "everybody else"], _means_and_shares(features)),
     }
 
 
-def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
+def _means_and_shares(features: FeatureDifferences) -> list[list[str]]:
     from bdt_core.said import Column, Sentence, say
 
     rows = []
-    for one in found.columns:
-        if one.numeric is not None:
-            means = (one.numeric.mean_a, one.numeric.mean_b)
-            mean = say("{first}, {second}", first=Column(one.column), second=Sentence("mean"))
+    for column in features.columns:
+        if column.numeric is not None:
+            means = (column.numeric.mean_a, column.numeric.mean_b)
+            mean = say("{first}, {second}", first=Column(column.column), second=Sentence("mean"))
             rows.append([mean, *map(words.number, means)])
-        for level in one.levels:
+        for level in column.levels:
             shares = (level.comparison.mean_a, level.comparison.mean_b)
-            rows.append([words.value_condition(one.column, level.level), *map(words.percent, shares)])
+            rows.append([words.value_condition(column.column, level.level), *map(words.percent, shares)])
     return rows
 
 
@@ -344,22 +344,22 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     }
 
 
-def limit_metadata(one: LimitOutcome) -> Metadata:
+def limit_metadata(outcome: LimitOutcome) -> Metadata:
     """One limit: its numbers plot over time."""
     from bdt_core.verdict import kind_of
 
-    found = kind_of(one).facts(one)
-    judged = {name.replace("_", " "): found[name] for name in _JUDGED if found.get(name) is not None}
+    facts = kind_of(outcome).facts(outcome)
+    judged = {name.replace("_", " "): facts[name] for name in _JUDGED if facts.get(name) is not None}
     return {
-        "verdict": one.verdict,
-        "severity": one.severity or "none",
+        "verdict": outcome.verdict,
+        "severity": outcome.severity or "none",
         **judged,
-        **({} if "left_out" not in found else {"not judged": listed(found["left_out"])}),
+        **({} if "left_out" not in facts else {"not judged": listed(facts["left_out"])}),
         **numbers(
-            **{name: _number(found.get(name)) for name in _PLOTTED},
+            **{name: _number(facts.get(name)) for name in _PLOTTED},
             **{
-                "smallest value that would have shown": found.get("smallest_visible"),
-                "rows that would tell": found.get("rows_to_settle"),
+                "smallest value that would have shown": facts.get("smallest_visible"),
+                "rows that would tell": facts.get("rows_to_settle"),
             },
         ),
     }
@@ -371,19 +371,21 @@ def _severity(document: dict[str, Any]) -> Metadata:
 
     if document["verdict"]["verdict"] != "fail":
         return {}
-    found = [one["severity"] for one in document["gate"] if one["verdict"] != "pass" and one["severity"] is not None]
-    worst = severest(found)
+    severities = [
+        one["severity"] for one in document["gate"] if one["verdict"] != "pass" and one["severity"] is not None
+    ]
+    worst = severest(severities)
     return {} if worst is None else {"severity": worst}
 
 
-def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
+def _limit_row(outcome: dict[str, Any], unit: words.Unit) -> list[str]:
     """A limit in so few columns that its reason has room on the page."""
     from bdt_core.verdict.kinds import allowed_cell, found_in
 
-    allowed, found = allowed_cell(one, unit), found_in(one, unit)
-    value, low, high = found
+    allowed, shown = allowed_cell(outcome, unit), found_in(outcome, unit)
+    value, low, high = shown
     interval = "" if words.NOTHING in (low, high) else f" [{low} to {high}]"
-    return [one["check"], one["verdict"], allowed, f"{value}{interval}", one["sentence"]]
+    return [outcome["check"], outcome["verdict"], allowed, f"{value}{interval}", outcome["sentence"]]
 
 
 def _number(value: Any) -> float | None:

@@ -23,17 +23,17 @@ if TYPE_CHECKING:
 _SHOWN = 50
 
 
-def declared(found: DeclaredOutcomes) -> Metadata:
+def declared(outcomes: DeclaredOutcomes) -> Metadata:
     """The bias variable of every declared group, and the largest difference as a number that plots over time."""
-    unit: words.Unit = "rate" if found.is_rate else "value"
+    unit: words.Unit = "rate" if outcomes.is_rate else "value"
     metadata: Metadata = {}
-    for one in found.facets:
-        shown = sorted((x for x in one.groups if x.mean is not None), key=lambda x: -x.rows)[:_SHOWN]
-        metadata[f"{found.measured} by {one.facet}"] = one.reason or table_of(
-            [columns_cell(one.columns), "rows", found.measured, "difference", "low", "high", "p, corrected"],
+    for facet in outcomes.facets:
+        shown = sorted((x for x in facet.groups if x.mean is not None), key=lambda x: -x.rows)[:_SHOWN]
+        metadata[f"{outcomes.measured} by {facet.facet}"] = facet.reason or table_of(
+            [columns_cell(facet.columns), "rows", outcomes.measured, "difference", "low", "high", "p, corrected"],
             [
                 [
-                    group_cell(one.columns, x.values),
+                    group_cell(facet.columns, x.values),
                     words.count(x.rows),
                     words.value(x.mean, unit),
                     *(words.signed(y, unit) for y in (x.difference, x.difference_low, x.difference_high)),
@@ -42,16 +42,16 @@ def declared(found: DeclaredOutcomes) -> Metadata:
                 for x in shown
             ],
         )
-        harms = [harm for x in one.groups if (harm := found.harm(x)) is not None]
-        metadata |= numbers(**{f"largest harm by {one.facet}": max(harms, default=None)})
-        metadata |= numbers(**{f"groups with too few rows by {one.facet}": len(one.small)})
+        harms = [harm for x in facet.groups if (harm := outcomes.harm(x)) is not None]
+        metadata |= numbers(**{f"largest harm by {facet.facet}": max(harms, default=None)})
+        metadata |= numbers(**{f"groups with too few rows by {facet.facet}": len(facet.small)})
     return metadata
 
 
-def counts(found: GroupCounts) -> Metadata:
+def counts(counted: GroupCounts) -> Metadata:
     """Rows per group, and rows that could not be counted."""
-    metadata: Metadata = {"notes": listed(found.notes)}
-    for table in found.tables:
+    metadata: Metadata = {"notes": listed(counted.notes)}
+    for table in counted.tables:
         facet = " & ".join(table.facets)
         known = table.known()
         rows = sorted(zip(known.counts.sum(axis=(1, 2, 3, 4)).tolist(), known.groups, strict=True), key=lambda x: -x[0])
@@ -68,13 +68,13 @@ def counts(found: GroupCounts) -> Metadata:
     return metadata
 
 
-def metrics(found: GroupMetrics) -> Metadata:
+def metrics(measured: GroupMetrics) -> Metadata:
     """Rates of every group, and the ranges over the groups as numbers that plot over time."""
-    metadata: Metadata = {"notes": listed(found.notes)}
-    for one in found.facets:
-        facet = one.metrics.facet
-        metadata[f"rates by {facet}"] = _rates(one, found.spec.significance.min_rows)
-        ranges = [metric for metric in one.metrics.metrics if metric.kind == "range"]
+    metadata: Metadata = {"notes": listed(measured.notes)}
+    for grouping in measured.facets:
+        facet = grouping.metrics.facet
+        metadata[f"rates by {facet}"] = _rates(grouping, measured.spec.significance.min_rows)
+        ranges = [metric for metric in grouping.metrics.metrics if metric.kind == "range"]
         metadata[f"ranges over {facet}"] = table_of(
             ["criterion", "value", "low", "high", "p"],
             [
@@ -92,7 +92,7 @@ def metrics(found: GroupMetrics) -> Metadata:
     return metadata
 
 
-def scores(found: GroupScores) -> Metadata:
+def scores(scored: GroupScores) -> Metadata:
     """The composite score of every grouping."""
     rows = [
         [
@@ -103,31 +103,35 @@ def scores(found: GroupScores) -> Metadata:
             words.number(one.score.noise_high),
             one.score.severity or words.NOTHING,
         ]
-        for one in found.scores
+        for one in scored.scores
     ]
     return {
         "scores": table_of(["groups", "score", "low", "high", "by chance up to", "severity"], rows),
-        **numbers(**{f"bias score by {' & '.join(one.facets)}": one.score.score for one in found.scores}),
+        **numbers(**{f"bias score by {' & '.join(one.facets)}": one.score.score for one in scored.scores}),
     }
 
 
-def pooled(found: PooledGroups) -> Metadata:
+def pooled(estimated: PooledGroups) -> Metadata:
     """Estimates of groups with help of the others, the small ones first; the smallest stand in the report alone."""
-    counted = "rows" if found.key is None else "persons"
+    counted = "rows" if estimated.key is None else "persons"
     metadata: Metadata = numbers(
         **{
-            "groups": sum(len(one.groups) for one in found.groupings),
-            f"groups with fewer than {found.min_rows} {counted}": sum(len(one.small) for one in found.groupings),
+            "groups": sum(len(one.groups) for one in estimated.groupings),
+            f"groups with fewer than {estimated.min_rows} {counted}": sum(
+                len(one.small) for one in estimated.groupings
+            ),
         }
     )
-    for one in found.groupings:
-        by = " & ".join(one.columns)
-        shown = sorted((x for x in one.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[:_SHOWN]
-        metadata[f"estimates by {by}"] = one.reason or table_of(
-            [columns_cell(one.columns), counted, "estimate", "low", "high"],
+    for grouping in estimated.groupings:
+        by = " & ".join(grouping.columns)
+        shown = sorted((x for x in grouping.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[
+            :_SHOWN
+        ]
+        metadata[f"estimates by {by}"] = grouping.reason or table_of(
+            [columns_cell(grouping.columns), counted, "estimate", "low", "high"],
             [
                 [
-                    group_cell(one.columns, group.values),
+                    group_cell(grouping.columns, group.values),
                     words.count(group.size),
                     *map(words.number, (group.estimate, group.low, group.high)),
                 ]
@@ -137,10 +141,10 @@ def pooled(found: PooledGroups) -> Metadata:
     return metadata
 
 
-def selection_rules(found: SelectionRules) -> Metadata:
+def selection_rules(ruled: SelectionRules) -> Metadata:
     """The tables of each rule, and the lowest ratio of each as a number that plots over time."""
     metadata: Metadata = {}
-    for table in found.ll144:
+    for table in ruled.ll144:
         by = " & ".join(table.columns)
         metadata[f"Local Law 144, {table.rate_kind} by {by}"] = table_of(
             [columns_cell(table.columns), "people", "selected", table.rate_kind, "impact ratio"],
@@ -162,7 +166,7 @@ def selection_rules(found: SelectionRules) -> Metadata:
                 f"unknown ({table.rate_kind} by {by})": table.unknown,
             }
         )
-    for rule in found.four_fifths:
+    for rule in ruled.four_fifths:
         by = " & ".join(rule.columns)
         metadata[f"four-fifths rule by {by}"] = table_of(
             [columns_cell(rule.columns), "people", "selected", "rate", "over the highest", "p", "below 4/5"],
@@ -184,12 +188,12 @@ def selection_rules(found: SelectionRules) -> Metadata:
     return metadata
 
 
-def characteristics(found: Characteristics) -> Metadata:
+def characteristics(judged: Characteristics) -> Metadata:
     """What the strongest value of each characteristic finds, and whom it burdens."""
-    metadata: Metadata = numbers(characteristics=len(found.characteristics))
+    metadata: Metadata = numbers(characteristics=len(judged.characteristics))
     rows = []
-    for one in found.characteristics[:_SHOWN]:
-        level = one.strongest
+    for characteristic in judged.characteristics[:_SHOWN]:
+        level = characteristic.strongest
         burden = next((x for x in level.burdens if x.relation.significant and x.relation.difference > 0), None)
         rows.append(
             [
@@ -199,7 +203,7 @@ def characteristics(found: Characteristics) -> Metadata:
                 words.NOTHING if burden is None else _burdened(burden),
             ]
         )
-    metadata["characteristics by what they raise"] = found.reason or table_of(
+    metadata["characteristics by what they raise"] = judged.reason or table_of(
         ["who has it", "rows", "label more often, points", "selected more often, points", "burdens most"], rows
     )
     return metadata
@@ -214,12 +218,14 @@ def _burdened(burden: Burden) -> str:
     return say("{condition}: {N}", condition=group, N=by)
 
 
-def _rates(one: Any, min_rows: int) -> ToldTable:
+def _rates(facet: Any, min_rows: int) -> ToldTable:
     from bdt_core.metrics import shown_rates
 
-    rates = [metric for name in shown_rates() for metric in one.metrics.metrics if metric.name == name]
+    rates = [metric for name in shown_rates() for metric in facet.metrics.metrics if metric.name == name]
     rows = []
-    for i in sorted(range(len(one.groups)), key=lambda i: -one.rows[i])[:_SHOWN]:
-        shown = [words.percent(rate.estimate[i]) if one.rows[i] >= min_rows else words.NOTHING for rate in rates]
-        rows.append([group_cell(one.metrics.facets, one.groups[i]), f"{one.rows[i]:,}", *shown])
-    return table_of([columns_cell(one.metrics.facets), "rows", *(rate.name.replace("_", " ") for rate in rates)], rows)
+    for i in sorted(range(len(facet.groups)), key=lambda i: -facet.rows[i])[:_SHOWN]:
+        shown = [words.percent(rate.estimate[i]) if facet.rows[i] >= min_rows else words.NOTHING for rate in rates]
+        rows.append([group_cell(facet.metrics.facets, facet.groups[i]), f"{facet.rows[i]:,}", *shown])
+    return table_of(
+        [columns_cell(facet.metrics.facets), "rows", *(rate.name.replace("_", " ") for rate in rates)], rows
+    )

@@ -20,38 +20,38 @@ _STREAMS_PLOTTED = 30
 _STREAMS_LISTED = 200
 
 
-def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
+def history(followed: History, batch: str, notes: Sequence[str]) -> Metadata:
     """All batches together; groups with too few rows in a batch without their rates in it."""
-    streams = found.streams
+    streams = followed.streams
     return {
         "batch": batch,
-        **({"trend": figure(found)} if len(found.batches) > 1 else {}),
+        **({"trend": figure(followed)} if len(followed.batches) > 1 else {}),
         "differences over time": table_of(
-            ["difference", *HEADER], [[named(one), *row(one, found)] for one in streams[:_STREAMS_LISTED]]
+            ["difference", *HEADER], [[named(one), *row(one, followed)] for one in streams[:_STREAMS_LISTED]]
         ),
         "limits over time": table_of(
             ["limit", "verdict", "broken since"],
-            [[one.check, one.verdict, one.broken_since or words.NOTHING] for one in found.limits],
+            [[one.check, one.verdict, one.broken_since or words.NOTHING] for one in followed.limits],
         ),
         "ratios over time": table_of(
-            ["ratio", "of", *RATIO_HEADER], [[one.check, one.group or "", *ratio_row(one)] for one in ratios(found)]
+            ["ratio", "of", *RATIO_HEADER], [[one.check, one.group or "", *ratio_row(one)] for one in ratios(followed)]
         ),
-        "limits over time, in words": listed([one.sentence for one in found.limits]),
+        "limits over time, in words": listed([one.sentence for one in followed.limits]),
         "groups too small to be followed": listed(
-            [f"{one.facet}: {name}" for one in found.groupings for name in one.too_small]
+            [f"{one.facet}: {name}" for one in followed.groupings for name in one.too_small]
         ),
         "notes": listed(notes),
         **numbers(
-            batches=len(found.batches),
+            batches=len(followed.batches),
             **{
                 "differences shown": sum(one.discovered for one in streams),
                 "drifting": sum(one.drift.state == "drift" for one in streams),
-                "limits broken": sum(one.verdict == "fail" for one in found.limits),
-                "groups with few rows in the batch": len(found.small_groups(batch)),
+                "limits broken": sum(one.verdict == "fail" for one in followed.limits),
+                "groups with few rows in the batch": len(followed.small_groups(batch)),
             },
         ),
         **numbers(**{f"difference so far: {named(one)}": one.difference for one in streams[:_STREAMS_PLOTTED]}),
-        **numbers(**{f"ratio so far: {one.check}": _finite(one.value) for one in ratios(found)}),
+        **numbers(**{f"ratio so far: {one.check}": _finite(one.value) for one in ratios(followed)}),
         **numbers(**{f"p, always valid: {named(one)}": one.p_value for one in streams[:_STREAMS_PLOTTED]}),
     }
 
@@ -62,60 +62,62 @@ HEADER = ("latest batch", "so far", "trend per batch", "drift", "p always valid"
 RATIO_HEADER = ("latest batch", "so far", "trend per batch", "limit", "verdict")
 
 
-def ratios(found: History) -> list[LimitOverTime]:
+def ratios(followed: History) -> list[LimitOverTime]:
     """The limits on ratios that are followed."""
-    return [one for one in found.limits if one.is_ratio and one.daily]
+    return [one for one in followed.limits if one.is_ratio and one.daily]
 
 
-def ratio_row(one: LimitOverTime) -> list[str]:
+def ratio_row(limit: LimitOverTime) -> list[str]:
     """A ratio that is limited, as text."""
     from bdt_core.verdict.judge import Tolerated  # with the whole of inference, which definitions do without
 
-    so_far = f"{words.number(one.value)} [{words.number(one.low)} to {words.number(one.high)}]"
+    so_far = f"{words.number(limit.value)} [{words.number(limit.low)} to {words.number(limit.high)}]"
     trend = words.NOTHING
-    if one.trend is not None:
-        slope, low, high = (_signed(x, 1.0, 3) for x in (one.trend.slope, one.trend.low, one.trend.high))
+    if limit.trend is not None:
+        slope, low, high = (_signed(x, 1.0, 3) for x in (limit.trend.slope, limit.trend.low, limit.trend.high))
         trend = f"{slope} [{low} to {high}]"
-    since = "" if one.broken_since is None else f", broken since {one.broken_since}"
-    allowed = Tolerated(one.minimum, one.maximum).in_words()
-    return [words.number(one.daily[-1]), so_far, trend, allowed, f"{one.verdict}{since}"]
+    since = "" if limit.broken_since is None else f", broken since {limit.broken_since}"
+    allowed = Tolerated(limit.minimum, limit.maximum).in_words()
+    return [words.number(limit.daily[-1]), so_far, trend, allowed, f"{limit.verdict}{since}"]
 
 
-def row(one: Stream, found: History) -> list[str]:
+def row(stream: Stream, followed: History) -> list[str]:
     """One stream as text; differences in points."""
-    latest = next(reversed(found.values(one)), None)
-    so_far = words.signed(one.difference, "rate")
-    if one.low is not None and one.high is not None:
-        so_far += f" [{words.signed(one.low, 'rate')} to {words.signed(one.high, 'rate')}]"
+    latest = next(reversed(followed.values(stream)), None)
+    so_far = words.signed(stream.difference, "rate")
+    if stream.low is not None and stream.high is not None:
+        so_far += f" [{words.signed(stream.low, 'rate')} to {words.signed(stream.high, 'rate')}]"
     trend = words.NOTHING
-    if one.trend is not None:
-        slope, low, high = (_signed(x, 100.0, 2) for x in (one.trend.slope, one.trend.low, one.trend.high))
+    if stream.trend is not None:
+        slope, low, high = (_signed(x, 100.0, 2) for x in (stream.trend.slope, stream.trend.low, stream.trend.high))
         trend = f"{slope} [{low} to {high}]"
-    drift = one.drift.state.replace("_", " ")
-    if one.drift.change is not None:
-        drift += f" {words.signed(one.drift.change, 'rate')}"
+    drift = stream.drift.state.replace("_", " ")
+    if stream.drift.change is not None:
+        drift += f" {words.signed(stream.drift.change, 'rate')}"
     verdict = "none shown"
-    if one.alarm is not None:
-        verdict = f"{'differs since' if one.discovered else 'none now; alarm at'} {found.batches[one.alarm].id}"
-    return [words.signed(latest, "rate"), so_far, trend, drift, words.p_number(one.p_value), verdict]
+    if stream.alarm is not None:
+        verdict = (
+            f"{'differs since' if stream.discovered else 'none now; alarm at'} {followed.batches[stream.alarm].id}"
+        )
+    return [words.signed(latest, "rate"), so_far, trend, drift, words.p_number(stream.p_value), verdict]
 
 
-def named(one: Stream) -> str:
+def named(stream: Stream) -> str:
     """A stream's name."""
-    return f"{one.metric.replace('_', ' ')} by {' & '.join(one.facets)}: {one.group} less {one.reference}"
+    return f"{stream.metric.replace('_', ' ')} by {' & '.join(stream.facets)}: {stream.group} less {stream.reference}"
 
 
-def figure(found: History) -> dg.MarkdownMetadataValue:
+def figure(followed: History) -> dg.MarkdownMetadataValue:
     """The figure, in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figure_history import history_png
 
-    png = base64.b64encode(history_png(found, UI_DPI)).decode()
+    png = base64.b64encode(history_png(followed, UI_DPI)).decode()
     return dg.MetadataValue.md(f"![differences over time](data:image/png;base64,{png})")
 
 
-def finding(one: Finding) -> Metadata:
+def finding(judged: Finding) -> Metadata:
     """What a check says beside its verdict."""
-    return {"severity": one.severity or "none", "recommendation": one.recommendation}
+    return {"severity": judged.severity or "none", "recommendation": judged.recommendation}
 
 
 def _signed(x: float, scale: float, digits: int) -> str:

@@ -150,7 +150,7 @@ def _evaluated(frame: DataFrame, rules: Sequence[Any]) -> dict[str, list[_Row]]:
     verdicts = evaluate(frame, [one.expectation for one in rules])
     result: dict[str, list[_Row]] = {}
     for rule, kept in zip(rules, verdicts, strict=True):
-        result.setdefault(rule.check, []).append((rule.subject, rule.found, rule.wanted, kept))
+        result.setdefault(rule.check, []).append((rule.subject, rule.observed, rule.expected, kept))
     return result
 
 
@@ -175,28 +175,28 @@ def _results(
     say: Callable[[str], str],
 ) -> Iterator[dg.AssetCheckResult]:
     """One result per check that was asked for, the broken rules named first."""
-    wanted = context.op_execution_context.selected_asset_check_keys
-    for one in checks:
-        if dg.AssetCheckKey(asset, one.name) not in wanted:
+    selected = context.op_execution_context.selected_asset_check_keys
+    for check in checks:
+        if dg.AssetCheckKey(asset, check.name) not in selected:
             continue
-        found = sorted(rows.get(one.name, ()), key=lambda row: row[3])
-        broken = [row for row in found if not row[3]]
+        of_check = sorted(rows.get(check.name, ()), key=lambda row: row[3])
+        broken = [row for row in of_check if not row[3]]
         listed = "; ".join(f"{subject}: {what}, wanted {wanted}" for subject, what, wanted, _ in broken[:_LISTED])
         more = f"; and {len(broken) - _LISTED} more" if len(broken) > _LISTED else ""
         yield dg.AssetCheckResult(
             asset_key=asset,
-            check_name=one.name,
+            check_name=check.name,
             passed=not broken,
-            severity=dg.AssetCheckSeverity.ERROR if one.blocking else dg.AssetCheckSeverity.WARN,
+            severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
             **in_check(
                 f"{listed}{more}." if broken else None,
                 {
-                    **({"recommendation": one.advice} if broken else {}),
+                    **({"recommendation": check.advice} if broken else {}),
                     "broken": len(broken),
-                    "examined": len(found),
+                    "examined": len(of_check),
                     "rules": table_of(
                         ["", "what", "found", "wanted"],
-                        [["✓" if kept else "✗", subject, what, wanted] for subject, what, wanted, kept in found],
+                        [["✓" if kept else "✗", subject, what, wanted] for subject, what, wanted, kept in of_check],
                     ),
                 },
                 say,

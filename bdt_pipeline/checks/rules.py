@@ -1,4 +1,4 @@
-"""What is expected of an audit's tables, built from its specification.
+"""Expectations of an audit's tables, built from its specification.
 
 A rule pairs one expectation with the count that a person wants to see beside it. Counts only: no cell value.
 """
@@ -27,7 +27,7 @@ _NUMERIC = (None, "absolute_error", "squared_error")  # derivations that compute
 
 
 @dataclass(frozen=True)
-class Rule:
+class TableRule:
     """One expectation, and what it says to a person.
 
     Attributes
@@ -36,14 +36,14 @@ class Rule:
         The asset check that it belongs to.
     subject : str
         A column, or what is counted.
-    found, wanted : str
+    observed, expected : str
     expectation : Expectation
     """
 
     check: str
     subject: str
-    found: str
-    wanted: str
+    observed: str
+    expected: str
     expectation: Expectation
 
 
@@ -72,40 +72,42 @@ def _as_text(value: Any) -> str:
     return str(value.tolist() if hasattr(value, "tolist") else value)
 
 
-def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[Rule]:
+def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[TableRule]:
     """Rules for the table as it was read; ``marked`` comes from :func:`with_marks`."""
     for name in _named_columns(spec):
-        found = "there" if name in marked.columns else "missing"
-        yield Rule("columns_exist", name, found, "there", Expectation("ExpectColumnToExist", {"column": name}))
+        observed = "there" if name in marked.columns else "missing"
+        yield TableRule("columns_exist", name, observed, "there", Expectation("ExpectColumnToExist", {"column": name}))
     rows = math.ceil(2 * spec.significance.min_rows / (spec.split.test_size if spec.uses_test_rows else 1.0))
-    yield Rule("enough_rows", "rows", f"{len(marked):,}", f"at least {rows:,}", _row_count(rows))
+    yield TableRule("enough_rows", "rows", f"{len(marked):,}", f"at least {rows:,}", _row_count(rows))
     for name in _bias_columns(spec):
         if name in marked.columns:
             yield from _bias_column(marked, name, spec)
     for name in _features(marked, spec):
         missing = bool(marked[name].isna().any())
         values = int(marked[name].nunique()) + missing
-        yield Rule("features_vary", name, f"{values:,} values", "at least 2", _distinct(name, least=2 - missing))
+        yield TableRule("features_vary", name, f"{values:,} values", "at least 2", _distinct(name, least=2 - missing))
     repeated = f"{int(marked[_REPEATS].sum()):,} of {len(marked):,}"
-    yield Rule("few_duplicate_rows", "repeated rows", repeated, f"at most {MOST_REPEATED:.0%}", _unmarked(_REPEATS))
+    yield TableRule(
+        "few_duplicate_rows", "repeated rows", repeated, f"at most {MOST_REPEATED:.0%}", _unmarked(_REPEATS)
+    )
 
 
-def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
+def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[TableRule]:
     """Rules for the audited rows, ``table.audited``."""
     from bdt_core.clustering.clusters import min_cluster_rows
 
     rows = table.audited
     for column in table.columns:
         if column.kind == "categorical":
-            found = f"{int(rows[column.name].nunique()):,} categories"
+            observed = f"{int(rows[column.name].nunique()):,} categories"
             expectation = _distinct(column.name, most=MOST_LEVELS)
-            yield Rule("few_categories", column.name, found, f"at most {MOST_LEVELS}", expectation)
+            yield TableRule("few_categories", column.name, observed, f"at most {MOST_LEVELS}", expectation)
     if spec.clustering is None:
         return
     share = spec.split.test_size
     smallest = min_cluster_rows(spec.clustering, round(len(rows) * (1 - share)), spec)
     testable = math.ceil(spec.significance.min_rows * (1 - share) / share)
-    yield Rule(
+    yield TableRule(
         "clusters_large_enough",
         "train rows of the smallest cluster",
         f"{smallest:,}",
@@ -114,20 +116,20 @@ def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
     )
 
 
-def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[Rule]:
+def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[TableRule]:
     """Label, prediction or the bias variable itself: usable, and known for nearly everybody."""
     missing = f"{int(marked[name].isna().sum()):,} missing of {len(marked):,}"
     known = Expectation("ExpectColumnValuesToNotBeNull", {"column": name, "mostly": 1 - MOST_MISSING})
-    yield Rule("bias_variable_complete", name, missing, f"at most {MOST_MISSING:.0%}", known)
+    yield TableRule("bias_variable_complete", name, missing, f"at most {MOST_MISSING:.0%}", known)
     mark = _not_a_number(name)
     if mark in marked.columns:
-        found = f"{int(marked[mark].sum()):,} values are not numbers"
-        yield Rule("bias_variable_usable", name, found, "numbers only", _unmarked(mark, most=0))
+        observed = f"{int(marked[mark].sum()):,} values are not numbers"
+        yield TableRule("bias_variable_usable", name, observed, "numbers only", _unmarked(mark, most=0))
     bias = spec.bias_variable
     two = bias.derive not in _NUMERIC and bias.positive is None
     values = f"{int(marked[name].nunique()):,} values"
     expectation = _distinct(name, least=1 if two else 2, most=2 if two else None)
-    yield Rule("bias_variable_usable", name, values, "1 or 2" if two else "at least 2", expectation)
+    yield TableRule("bias_variable_usable", name, values, "1 or 2" if two else "at least 2", expectation)
 
 
 def _bias_columns(spec: AuditSpec) -> list[str]:

@@ -105,30 +105,30 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
     to, say = console(), say_for(history.spec)
     if not to.is_terminal and "COLUMNS" not in os.environ:
         to.width = _WIDTH
-    several = say(f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}")
+    batches = say(f"{len(history.batches):,} batch{'es' * (len(history.batches) != 1)}")
     ends = f", {shown(history.batches[0].id)} {say('to')} {shown(history.batches[-1].id)}" if history.batches else ""
-    to.print(f"\n[bold]{shown(name)}[/]: {several}{ends}\n", soft_wrap=True)
+    to.print(f"\n[bold]{shown(name)}[/]: {batches}{ends}\n", soft_wrap=True)
     for grouping in history.groupings:
         table = _table((f"by {grouping.facet}", f"less {grouping.reference}", *HEADER), say)
-        for one in grouping.streams:
-            latest, so_far, trend, *rest = row(one, history)
+        for stream in grouping.streams:
+            latest, so_far, trend, *rest = row(stream, history)
             if to.width < _NARROW:
                 trend = trend.split(" [")[0]
-            metric, *others = map(say, (one.metric.replace("_", " "), latest, so_far, trend, *rest))
-            table.add_row(*map(shown, (metric, say.name(one.group), *others)))
+            metric, *others = map(say, (stream.metric.replace("_", " "), latest, so_far, trend, *rest))
+            table.add_row(*map(shown, (metric, say.name(stream.group), *others)))
         if grouping.streams:
             to.print(table, "")
     _print_ratios(to, history, say)
     if history.streams:
         level = 100 * (1 - history.spec.significance.alpha)
-        told = (
+        sentence = (
             "In points, ratios as they are.",
             f"So far: within the batches, over all of them, with the {level:.4g} % confidence sequence, which holds "
             "however often one looks.",
             f"Trend: the last {history.look_back} batches.",
             "Drift: the latest batch against them; moved means that chance alone may do it.",
         )
-        to.print(" ".join(map(say, told)))
+        to.print(" ".join(map(say, sentence)))
     for limit in history.limits:
         show_verdict(to, limit.verdict, say(limit.sentence), say)
     for finding in (difference_finding(history), drift_finding(history), volume_finding(history)):
@@ -153,12 +153,12 @@ def _print_ratios(to: Console, history: History, say: Sayings) -> None:
     if not ratios(history):
         return
     table = _table(("ratio", "of", *RATIO_HEADER), say)
-    for one in ratios(history):
-        latest, so_far, trend, *rest = ratio_row(one)
+    for limit in ratios(history):
+        latest, so_far, trend, *rest = ratio_row(limit)
         if to.width < _NARROW:
             trend = trend.split(" [")[0]
-        check, *others = map(say, (one.check.replace("_", " "), latest, so_far, trend, *rest))
-        table.add_row(*map(shown, (check, say.name(one.group or ""), *others)))
+        check, *others = map(say, (limit.check.replace("_", " "), latest, so_far, trend, *rest))
+        table.add_row(*map(shown, (check, say.name(limit.group or ""), *others)))
     to.print(table, "")
 
 

@@ -214,10 +214,10 @@ def _from_arrow(table: pa.Table) -> Any:
 
         elsewhere = LargeSource.from_arrow(table) or ShardedTable.from_arrow(table)
         return elsewhere or AuditTable.from_arrow(table)
-    frame, told = table.to_pandas(), json.loads(note)
-    for name in told.get("as_json", ()):
+    frame, noted = table.to_pandas(), json.loads(note)
+    for name in noted.get("as_json", ()):
         frame[name] = pd.Series(frame[name].map(json.loads, na_action="ignore"), dtype=object)
-    frame.attrs.update(told["attrs"])
+    frame.attrs.update(noted["attrs"])
     return frame
 
 
