@@ -122,8 +122,8 @@ class AuditResult(AuditFindings):
         own = pd.DataFrame({"audited": audited.to_numpy()}, index=frame.index)
         if self.clusters is not None:
             own["cluster"] = self.clusters.labels(typed)
-        found = FindingList(super().findings).members(typed.set_index(frame.index))
-        return pd.concat([own, found], axis="columns")
+        members = FindingList(super().findings).members(typed.set_index(frame.index))
+        return pd.concat([own, members], axis="columns")
 
     def joined(self) -> AuditResult:
         """The same with parts that know of the audit.
@@ -186,13 +186,13 @@ class AuditResult(AuditFindings):
             "gate": len(self.gate.limits),
             "warnings": len(self.warnings),
         }
-        told = ", ".join(f".{name} ({'not asked for' if n is None else n})" for name, n in counted.items())
+        listed = ", ".join(f".{name} ({'not asked for' if n is None else n})" for name, n in counted.items())
         headline = self.document["summary"]["headline"]
         bias = self.document["bias_variable"]
         guess = f"{guess_in_words(bias['name'])}\n" if bias["better_by"] == "guessed" else ""
         return harmless(
-            f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{guess}{headline}\n{told}\n"
-            ".write(folder) writes the report; .members(frame) says which rows belong to whom"
+            f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{guess}{headline}\n"
+            f"{listed}\n.write(folder) writes the report; .members(frame) says which rows belong to whom"
         )
 
 
@@ -461,7 +461,7 @@ def _audit(
 
 
 def run_stages(
-    several: Iterable[Stage],
+    asked: Iterable[Stage],
     opened: Opened,
     spec: AuditSpec,
     stages: Stages,
@@ -471,13 +471,13 @@ def run_stages(
     """Split the rows of a table and carry some stages out, in order: all results by name."""
     announce(SPLITTING)
     train, test = stages.split_rows(opened.table, spec.split)
-    found: dict[str, Any] = {"table": opened.table, "source": opened.source, "train": train, "test": test}
-    for stage in several:
+    results: dict[str, Any] = {"table": opened.table, "source": opened.source, "train": train, "test": test}
+    for stage in asked:
         announce(stage.title)
-        if said := stage.said_before(stages, found, spec):
+        if said := stage.said_before(stages, results, spec):
             notice(said)
-        found[stage.result] = stage.run(stages, found, spec, announce.steps(stage.title))
-    return found
+        results[stage.result] = stage.run(stages, results, spec, announce.steps(stage.title))
+    return results
 
 
 def unheard(sentence: str) -> None:

@@ -10,7 +10,7 @@ import pandas as pd
 
 from bdt_core.auditing import Announcer, Progress, run_stages, settled_spec, unheard
 from bdt_core.changes import Changes
-from bdt_core.changes.comparing import Compared, compare_tables
+from bdt_core.changes.comparing import ComparedTable, compare_tables
 from bdt_core.changes.reported import compare_reported_groups
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.spec import AuditSpec, parse_spec
@@ -101,16 +101,16 @@ def compare(
     read_a, read_b = (_with_key(one, ROW_NUMBER) if by_row else one for one in (of_a, of_b))
     name_a, name_b = names_of(of_a, of_b)
     with (
-        stages.open_table(frames[0], read_a, announce.rows, notice) as one,
+        stages.open_table(frames[0], read_a, announce.rows, notice) as opened,
         stages.open_table(frames[1], read_b, announce.rows, notice) as other,
     ):
-        found = run_stages(stages_for("ranked", read_a), one, read_a, stages, announce, notice)
+        results = run_stages(stages_for("ranked", read_a), opened, read_a, stages, announce, notice)
         changes = compare_tables(
-            Compared(of_a, name_a, of_a.source.described),
-            Compared(of_b, name_b, of_b.source.described),
-            (one.table, other.table),
-            found["test"],
-            found["ranked"].findings,
+            ComparedTable(of_a, name_a, of_a.source.described),
+            ComparedTable(of_b, name_b, of_b.source.described),
+            (opened.table, other.table),
+            results["test"],
+            results["ranked"].findings,
             rows_are_paired=by_row,
             max_worse=max_worse,
         )
@@ -150,7 +150,7 @@ def compare_reports(a: dict[str, Any], b: dict[str, Any], *, max_worse: float | 
     if names == ("A", "B") and a["data"]["source"] != b["data"]["source"]:
         names = a["data"]["source"], b["data"]["source"]
     of_a, of_b = (
-        Compared(spec, name, document["data"]["source"])
+        ComparedTable(spec, name, document["data"]["source"])
         for spec, name, document in zip(specs, names, (a, b), strict=True)
     )
     return compare_reported_groups(of_a, of_b, (a, b), max_worse=max_worse)
@@ -166,9 +166,9 @@ def names_of(a: AuditSpec, b: AuditSpec) -> tuple[str, str]:
     (('A', 'B'), ('loans', 'loans_2'))
     """
     for name in (_version, _title, _measure, lambda spec: spec.source.described):
-        one, other = name(a), name(b)
-        if one and other and one != other:
-            return one, other
+        first, other = name(a), name(b)
+        if first and other and first != other:
+            return first, other
     return "A", "B"
 
 

@@ -71,14 +71,14 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     """
     names = [str(one) for one in known]
     shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    told = nearest(name, names, f"known names: {shown}.")
-    return told[0].upper() + told[1:]
+    hint = nearest(name, names, f"known names: {shown}.")
+    return hint[0].upper() + hint[1:]
 
 
 def repeated_names(names: Iterable[str]) -> list[str]:
     """Names that occur more than once, sorted."""
-    several = list(names)
-    return sorted({name for name in several if several.count(name) > 1})
+    listed = list(names)
+    return sorted({name for name in listed if listed.count(name) > 1})
 
 
 def repeated_message(path: str, repeated: list[str]) -> str:

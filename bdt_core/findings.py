@@ -118,9 +118,9 @@ class AuditFindings:
         return self.ranked.findings if self.ranked else ()
 
     @classmethod
-    def of(cls, found: dict[str, Any]) -> AuditFindings:
+    def of(cls, results: dict[str, Any]) -> AuditFindings:
         """Gather results by the names of their stages; what is no stage's result is passed over.
 
         :meta private:
         """
-        return cls(**{name: one for name, one in found.items() if name in cls.__dataclass_fields__})
+        return cls(**{name: one for name, one in results.items() if name in cls.__dataclass_fields__})

@@ -1,4 +1,4 @@
-"""What of a text may reach a terminal, a CI runner or a page: names from data do nothing but stand there."""
+"""Texts made safe for a terminal, a CI runner or a page: names from data do nothing but stand there."""
 
 from __future__ import annotations
 

@@ -938,8 +938,8 @@ def better_side(metric: str, favourable: Favourable | None) -> Better | None:
             return "lower" if entry.worse > 0 else "higher"
         return None if entry.signed else "lower"  # a distance
     if isinstance(entry, RateMetric):
-        wanted: dict[Favourable | None, Better | None] = {"positive": "higher", "negative": "lower"}
-        return entry.better or wanted.get(favourable)
+        sides: dict[Favourable | None, Better | None] = {"positive": "higher", "negative": "lower"}
+        return entry.better or sides.get(favourable)
     if isinstance(entry, ScoreMetric):
         return entry.better
     if isinstance(entry, Criterion):

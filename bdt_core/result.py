@@ -1,4 +1,4 @@
-"""What every stage hands on: a frozen dataclass that becomes JSON and comes back the same; and how it is looked at."""
+"""Results of stages: a frozen dataclass that becomes JSON and comes back the same; and how it is looked at."""
 
 from __future__ import annotations
 
@@ -89,19 +89,19 @@ class Shown:
         raise NotImplementedError
 
     def __repr__(self) -> str:
-        told, frame = self._glance()
+        sentence, frame = self._glance()
         if frame.empty:
-            return harmless(told)
+            return harmless(sentence)
         shown = frame.head(GLANCE_ROWS)
         table = shown.to_string(index=False, max_colwidth=_WIDEST, float_format=_three_digits, na_rep="-")
-        return harmless("\n".join([told, table, *_more(len(frame) - len(shown))]))
+        return harmless("\n".join([sentence, table, *_more(len(frame) - len(shown))]))
 
     def _repr_html_(self) -> str:
-        told, frame = self._glance()
+        sentence, frame = self._glance()
         shown = frame.head(GLANCE_ROWS_HTML)
         table = "" if frame.empty else shown.to_html(index=False, float_format=_three_digits, na_rep="-")
         more = "".join(f"<p>{one}</p>" for one in _more(len(frame) - len(shown)))
-        return harmless(f"<p>{escape(told)}</p>\n{table}\n{more}")
+        return harmless(f"<p>{escape(sentence)}</p>\n{table}\n{more}")
 
 
 class Plotted:

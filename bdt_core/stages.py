@@ -101,30 +101,32 @@ class Stage:
         return tuple(named) if all(named) else ()
 
     def run(
-        self, stages: Stages, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None
+        self, stages: Stages, results: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None
     ) -> Any:
         """Carry it out.
 
         Parameters
         ----------
         stages : Stages
-        found : mapping
+        results : mapping
             Results by name, as far as there are any.
         spec : AuditSpec
         progress : callable, optional
             Called with (steps done, steps), by a stage that takes it.
         """
-        return getattr(stages, self.method)(*self._values(found, spec, progress))
+        return getattr(stages, self.method)(*self._values(results, spec, progress))
 
-    def said_before(self, stages: Stages, found: Mapping[str, Any], spec: AuditSpec) -> str | None:
+    def said_before(self, stages: Stages, results: Mapping[str, Any], spec: AuditSpec) -> str | None:
         """A sentence for whoever waits, before our own method carries it out; None where there is nothing to say."""
         if self.before is None or getattr(type(stages), self.method) is not getattr(Stages, self.method):
             return None
         module, _, name = self.before.partition(":")
-        said: str | None = getattr(import_module(module), name)(*self._values(found, spec))
+        said: str | None = getattr(import_module(module), name)(*self._values(results, spec))
         return said
 
-    def _values(self, found: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None) -> Iterator[Any]:
+    def _values(
+        self, results: Mapping[str, Any], spec: AuditSpec, progress: StepProgress | None = None
+    ) -> Iterator[Any]:
         """What the method takes, in order."""
 
         def value(name: str) -> Any:
@@ -133,7 +135,7 @@ class Stage:
                 return getattr(spec, section) if section else spec
             if kind == "progress":
                 return progress
-            return found.get(name[:-1]) if name.endswith("?") else found[name]
+            return results.get(name[:-1]) if name.endswith("?") else results[name]
 
         return map(value, self.arguments)
 
@@ -367,12 +369,12 @@ def stages_for(result: str, spec: AuditSpec) -> tuple[Stage, ...]:
     >>> [one.result for one in stages_for("ranked", spec)]
     ['clusters', 'significance', 'worst_groups', 'ranked']
     """
-    needed, found = {result}, []
-    for one in reversed(tuple(stages_of(spec))):
-        if one.result in needed:
-            needed |= {name.partition(".")[0] for name in one.takes}
-            found.append(one)
-    return tuple(reversed(found))
+    needed, chosen = {result}, []
+    for stage in reversed(tuple(stages_of(spec))):
+        if stage.result in needed:
+            needed |= {name.partition(".")[0] for name in stage.takes}
+            chosen.append(stage)
+    return tuple(reversed(chosen))
 
 
 def titles_of(spec: AuditSpec) -> tuple[str, ...]:
@@ -475,8 +477,8 @@ class Stages:
         from bdt_core.significance import compare_clusters
 
         def split(table: AuditTable, how: Split) -> tuple[AuditTable, AuditTable]:
-            one, other = self.split_rows(table, how)
-            return one.in_memory(), other.in_memory()
+            train, other = self.split_rows(table, how)
+            return train.in_memory(), other.in_memory()
 
         return compare_clusters(clusters, train, test, settings, split=split, find=self.find_clusters)
 

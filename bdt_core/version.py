@@ -1,4 +1,4 @@
-"""Which version this is."""
+"""Version of the product, and its distribution."""
 
 from __future__ import annotations
 

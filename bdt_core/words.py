@@ -1,4 +1,4 @@
-"""How numbers, names and verdicts are written, in one place for every printed form.
+"""Numbers, names and verdicts in words, in one place for every printed form.
 
 They give texts that know what they are: numbers a `bdt_core.said.Numeral`, conditions a `bdt_core.said.Said`.
 """
@@ -265,7 +265,7 @@ def printable(x: Any) -> Any:
     return x
 
 
-def listing(several: Sequence[str]) -> str:
+def listing(texts: Sequence[str]) -> str:
     """A list within a sentence; what stands in it twice is named once.
 
     Examples
@@ -273,7 +273,7 @@ def listing(several: Sequence[str]) -> str:
     >>> listing(["age", "sex", "age", "origin"]), listing(["age"])
     ('age, sex and origin', 'age')
     """
-    names = list(dict.fromkeys(several))
+    names = list(dict.fromkeys(texts))
     return joined([joined(names[:-1], ", "), names[-1]], " and ") if len(names) > 1 else names[0]
 
 
@@ -325,15 +325,15 @@ def value_condition(column: str, *values: Any, negated: bool = False) -> str:
     ('race is neither b nor c', 'income is missing')
     """
     *first, last = [_level_told(column, one) for one in values]
-    told = {"column": Column(column), "value": last}
+    said_values = {"column": Column(column), "value": last}
     if values == (None,):
-        return say("{column} is not missing", **told) if negated else say("{column} is missing", **told)
+        return say("{column} is not missing", **said_values) if negated else say("{column} is missing", **said_values)
     if not first:
-        return say("{column} is not {value}", **told) if negated else say("{column} is {value}", **told)
-    told["list"] = joined(first, ", ")
+        return say("{column} is not {value}", **said_values) if negated else say("{column} is {value}", **said_values)
+    said_values["list"] = joined(first, ", ")
     if negated:
-        return say("{column} is neither {list} nor {value}", **told)
-    return say("{column} is {list} or {value}", **told)
+        return say("{column} is neither {list} nor {value}", **said_values)
+    return say("{column} is {list} or {value}", **said_values)
 
 
 def is_ambiguous(level: str) -> bool:
@@ -352,8 +352,8 @@ def _level_told(column: str, level: Any) -> str:
     if level is None:
         return say("missing")
     is_number = isinstance(level, Real) and not isinstance(level, bool)
-    told = Level(f"{level:.12g}" if isinstance(level, float) else str(level), column, is_number)
-    return say('"{level}"', level=told) if is_ambiguous(told) else told
+    text = Level(f"{level:.12g}" if isinstance(level, float) else str(level), column, is_number)
+    return say('"{level}"', level=text) if is_ambiguous(text) else text
 
 
 LEAST_FIT = 0.6

@@ -106,8 +106,8 @@ def _message(error: Exception) -> str:
     return f"Unexpected error: {type(error).__name__}: {first_line} (--verbose shows where it came from)"
 
 
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(asked: bool) -> None:
+    if asked:
         put(f"bdt {installed_version()}")
         raise typer.Exit
 
@@ -328,8 +328,8 @@ def gate(
     refuse_missing(asked.audited.source, "source.path" if data is None else "--data")
     from bdt_pipeline.commands.run_gate import run_gate
 
-    code, told = run_gate(asked)
-    put(told, commands=form == "github" and out is None)
+    code, sentence = run_gate(asked)
+    put(sentence, commands=form == "github" and out is None)
     raise typer.Exit(code)
 
 
@@ -457,11 +457,11 @@ def plan(
     from bdt_core.inference.plan import plan as make_plan
     from bdt_pipeline.commands.show_plan import plan_in_words
 
-    found = make_plan(
+    planned = make_plan(
         rows, base_rate=base_rate, difference=difference, test_size=test_size, alpha=alpha, power=power,
         clusters=clusters, limit=limit, design_effect=design_effect,
     )  # fmt: skip
-    put(plan_in_words(found))
+    put(plan_in_words(planned))
 
 
 @app.command()

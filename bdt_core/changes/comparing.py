@@ -10,8 +10,8 @@ import numpy as np
 
 from bdt_core import words
 from bdt_core.changes.measuring import (
-    Counted,
-    Group,
+    FollowedGroup,
+    KeptPersons,
     Outcomes,
     Sides,
     declared_groups,
@@ -31,11 +31,11 @@ from bdt_core.spec.wording import wording
 from bdt_core.table.rows import Rows
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
 
-EVERYBODY = Group(())
+EVERYBODY = FollowedGroup(())
 
 
 @dataclass(frozen=True)
-class Compared:
+class ComparedTable:
     """What A or B is.
 
     Attributes
@@ -54,7 +54,7 @@ class Compared:
 class Followed:
     """A group in A and in B."""
 
-    group: Group
+    group: FollowedGroup
     a: Sides
     b: Sides
 
@@ -64,8 +64,8 @@ class Followed:
 
 
 def compare_tables(
-    a: Compared,
-    b: Compared,
+    a: ComparedTable,
+    b: ComparedTable,
     rows: tuple[Rows, Rows],
     test: Rows,
     findings: Sequence[Finding],
@@ -77,7 +77,7 @@ def compare_tables(
 
     Parameters
     ----------
-    a, b : Compared
+    a, b : ComparedTable
         With the same bias variable.
     rows : (Rows, Rows)
         Where both have a key of persons, and some are in both, these are compared with themselves; else people are
@@ -107,24 +107,24 @@ def compare_tables(
     people, kept = _people(*rows, rows_are_paired=rows_are_paired)
     declared = declared_groups(rows, facets_of(a.spec))
     followed = [one for one in findings if one.found_by != "local_bias" and one.conditions not in declared]
-    on_all = [EVERYBODY, *(Group(one) for one in declared)]
-    on_all += [Group(one) for one in followed if not one.on_test_rows]
-    on_test = [Group(one) for one in followed if one.on_test_rows]
+    on_all = [EVERYBODY, *(FollowedGroup(one) for one in declared)]
+    on_all += [FollowedGroup(one) for one in followed if not one.on_test_rows]
+    on_test = [FollowedGroup(one) for one in followed if one.on_test_rows]
     _refuse_missing_columns([*on_all, *on_test], *rows)
 
     fewest = a.spec.significance.min_rows
     (sides_a, sums_a), (sides_b, sums_b) = (
         _sides(one, on_all, outcomes, kept_of, kept, fewest) for one, kept_of in zip(rows, kept, strict=True)
     )
-    found = [Followed(*one) for one in zip(on_all, sides_a, sides_b, strict=True)]
+    all_followed = [Followed(*one) for one in zip(on_all, sides_a, sides_b, strict=True)]
     if on_test:
         of_test = _of_test(test, kept, paired=people.paired_by is not None)
         both = (
             _sides(one, on_test, outcomes, kept_of, kept, fewest)[0]
             for one, kept_of in zip((test, rows[1]), of_test, strict=True)
         )
-        found += [Followed(*one) for one in zip(on_test, *both, strict=True)]
-    everybody, *several = found
+        all_followed += [Followed(*one) for one in zip(on_test, *both, strict=True)]
+    everybody, *groups = all_followed
     if not everybody.is_there:
         raise DataError(
             f"Too few people to compare: {people.a:,} in A and {people.b:,} in B, where {fewest} are needed "
@@ -136,7 +136,7 @@ def compare_tables(
         b,
         _counted(people, everybody, _elsewhere(sums_a, sums_b, len(declared))),
         everybody,
-        several,
+        groups,
         findings=findings,
         is_rate=outcomes.are_rates,
         max_worse=max_worse,
@@ -144,11 +144,11 @@ def compare_tables(
 
 
 def changes_of(
-    a: Compared,
-    b: Compared,
+    a: ComparedTable,
+    b: ComparedTable,
     people: People,
     everybody: Followed,
-    several: Sequence[Followed],
+    followed: Sequence[Followed],
     *,
     is_rate: bool,
     max_worse: float | None,
@@ -158,11 +158,11 @@ def changes_of(
 
     Parameters
     ----------
-    a, b : Compared
+    a, b : ComparedTable
     people : People
     everybody : Followed
         In both.
-    several : sequence of Followed
+    followed : sequence of Followed
         Groups.
     is_rate : bool
     max_worse : float or None
@@ -170,20 +170,20 @@ def changes_of(
         Of A, in their order.
     """
     spec, settings = a.spec, a.spec.significance
-    gaps = [_has_gap(one, several, everybody) for one in several]
-    statements = 1 + sum(one.is_there + gap for one, gap in zip(several, gaps, strict=True))
+    gaps = [_has_gap(one, followed, everybody) for one in followed]
+    statements = 1 + sum(one.is_there + gap for one, gap in zip(followed, gaps, strict=True))
     sign = 1.0 if spec.bias_variable.better == "lower" else -1.0
 
-    def reach(one: Group) -> tuple[float, float]:
-        chosen = one.who.reach if isinstance(one.who, Finding) else 0.0
+    def reach(group: FollowedGroup) -> tuple[float, float]:
+        chosen = group.who.reach if isinstance(group.who, Finding) else 0.0
         return critical_value(settings.alpha, statements), critical_value(settings.alpha, statements, chosen)
 
     overall = _difference(everybody.b.inside, everybody.a.inside)
     order: dict[bool, list[GroupChange]] = {True: [], False: []}
-    for one, gap in zip(several, gaps, strict=True):
-        if one.is_there:
-            of_finding = isinstance(one.group.who, Finding)
-            order[of_finding].append(_group_change(one, reach(one.group), sign, gap=gap))
+    for of_group, gap in zip(followed, gaps, strict=True):
+        if of_group.is_there:
+            of_finding = isinstance(of_group.group.who, Finding)
+            order[of_finding].append(_group_change(of_group, reach(of_group.group), sign, gap=gap))
     ranks = [one.who for one in findings]
     groups = (*sorted(order[True], key=lambda one: ranks.index(one.who)), *order[False])
     change = change_of(overall, reach(EVERYBODY), sign)
@@ -201,7 +201,7 @@ def changes_of(
         overall=change,
         narrower=_narrower(overall, reach(EVERYBODY)[0]) if people.paired_by else None,
         groups=groups,
-        too_small=tuple(_conditions(one.group)[0] for one in several if not one.is_there),
+        too_small=tuple(_conditions(one.group)[0] for one in followed if not one.is_there),
         min_people=settings.min_rows,
         others_left_out=sum(one.found_by == "local_bias" for one in findings),
         limit=None if max_worse is None else _held(max_worse, change, groups, sign),
@@ -219,9 +219,9 @@ def _outcomes(a: Rows, b: Rows) -> Outcomes:
     """The values in both tables, which must be of one kind."""
     of_a, of_b = outcomes_of(a), outcomes_of(b)
     if of_a.are_rates != of_b.are_rates:
-        told = {True: "0 and 1", False: "other numbers"}
+        kinds = {True: "0 and 1", False: "other numbers"}
         raise DataError(
-            f"The bias variable holds {told[of_a.are_rates]} in A and {told[of_b.are_rates]} in B, so they cannot be "
+            f"The bias variable holds {kinds[of_a.are_rates]} in A and {kinds[of_b.are_rates]} in B, so they cannot be "
             "compared. Measure the same in both."
         )
     return Outcomes(min(of_a.low, of_b.low), max(of_a.high, of_b.high), of_a.are_rates)
@@ -242,7 +242,7 @@ def _people(a: Rows, b: Rows, *, rows_are_paired: bool) -> tuple[People, tuple[H
 
 def _sides(
     table: Rows,
-    groups: Sequence[Group],
+    groups: Sequence[FollowedGroup],
     outcomes: Outcomes,
     of_table: Hashes | None,
     kept: tuple[Hashes | None, Hashes | None],
@@ -251,7 +251,7 @@ def _sides(
     if of_table is None:
         return rows_sides(table, groups, outcomes, fewest), []
     persons = Persons.of(np.concatenate([one for one in kept if one is not None]))
-    return persons_sides(table, groups, outcomes, Counted(of_table, persons), fewest)
+    return persons_sides(table, groups, outcomes, KeptPersons(of_table, persons), fewest)
 
 
 def _of_test(
@@ -265,7 +265,7 @@ def _of_test(
     return tested, tested if paired else of_b
 
 
-def _refuse_missing_columns(groups: Sequence[Group], a: Rows, b: Rows) -> None:
+def _refuse_missing_columns(groups: Sequence[FollowedGroup], a: Rows, b: Rows) -> None:
     """B must have what A's groups are made of: the columns of conditions, and all features where clusters are."""
     there = {one.name for one in b.columns if one.role != "unused"} | set(b.spec.carried)
     for group in groups:
@@ -294,73 +294,73 @@ def _elsewhere(sums_a: list[PersonSums], sums_b: list[PersonSums], declared: int
         return None
     groups = zip(sums_a[1 : 1 + declared], sums_b[1 : 1 + declared], strict=True)
     moved = np.zeros(sums_a[0].rows.size, dtype=bool)
-    for one, other in groups:
-        moved |= (one.rows > 0) != (other.rows > 0)
+    for group, other in groups:
+        moved |= (group.rows > 0) != (other.rows > 0)
     return int(np.count_nonzero(moved))
 
 
-def _has_gap(one: Followed, several: Sequence[Followed], everybody: Followed) -> bool:
+def _has_gap(people: Followed, followed: Sequence[Followed], everybody: Followed) -> bool:
     """Whether its distance from everybody else is told: that of two groups who are all others of each other is once."""
-    if not one.is_there or one.a.outside is None or one.b.outside is None:
+    if not people.is_there or people.a.outside is None or people.b.outside is None:
         return False
-    if isinstance(one.group.who, Finding):
+    if isinstance(people.group.who, Finding):
         return True
-    columns = _columns(one)
-    alike = [each for each in several if not isinstance(each.group.who, Finding) and _columns(each) == columns]
-    if len(alike) != 2 or one is alike[0] or not alike[0].is_there:
+    columns = _columns(people)
+    alike = [each for each in followed if not isinstance(each.group.who, Finding) and _columns(each) == columns]
+    if len(alike) != 2 or people is alike[0] or not alike[0].is_there:
         return True
     inside = [each.a.inside.people for each in (*alike, everybody) if each.a.inside is not None]
     return inside[0] + inside[1] != inside[2]
 
 
-def _columns(one: Followed) -> tuple[str, ...]:
-    return tuple(each.column for each in _conditions(one.group)[0])
+def _columns(people: Followed) -> tuple[str, ...]:
+    return tuple(each.column for each in _conditions(people.group)[0])
 
 
-def _conditions(group: Group) -> tuple[tuple[GroupCondition, ...], tuple[GroupCondition, ...], FoundBy]:
+def _conditions(group: FollowedGroup) -> tuple[tuple[GroupCondition, ...], tuple[GroupCondition, ...], FoundBy]:
     if isinstance(group.who, Finding):
         return group.who.conditions, group.who.described, group.who.found_by
     return group.who, (), "groups"
 
 
-def _group_change(one: Followed, reach: tuple[float, float], sign: float, *, gap: bool) -> GroupChange:
-    conditions, described, found_by = _conditions(one.group)
-    who = one.group.who
-    assert one.a.inside is not None
-    assert one.b.inside is not None
-    told = None
+def _group_change(people: Followed, reach: tuple[float, float], sign: float, *, gap: bool) -> GroupChange:
+    conditions, described, found_by = _conditions(people.group)
+    who = people.group.who
+    assert people.a.inside is not None
+    assert people.b.inside is not None
+    change = None
     if gap:
-        after, before = (_difference(side.inside, side.outside) for side in (one.b, one.a))
-        told = change_of(Difference(after, before), reach, sign)
+        after, before = (_difference(side.inside, side.outside) for side in (people.b, people.a))
+        change = change_of(Difference(after, before), reach, sign)
     return GroupChange(
         who=who.who if isinstance(who, Finding) else words.all_of([each.words for each in who]),
         found_by=found_by,
         conditions=conditions,
         described=described,
-        people_a=one.a.inside.people,
-        people_b=one.b.inside.people,
+        people_a=people.a.inside.people,
+        people_b=people.b.inside.people,
         on_test_rows=isinstance(who, Finding) and who.on_test_rows,
-        change=change_of(_difference(one.b.inside, one.a.inside), reach, sign),
-        gap=told,
+        change=change_of(_difference(people.b.inside, people.a.inside), reach, sign),
+        gap=change,
     )
 
 
-def _difference(one: MeanEstimate | None, other: MeanEstimate | None) -> Difference:
-    assert one is not None
+def _difference(mean: MeanEstimate | None, other: MeanEstimate | None) -> Difference:
+    assert mean is not None
     assert other is not None
-    return Difference(one, other)
+    return Difference(mean, other)
 
 
-def change_of(found: Difference, reach: tuple[float, float], sign: float) -> Change:
+def change_of(difference: Difference, reach: tuple[float, float], sign: float) -> Change:
     """What is certain; the end that is nearer to harm reaches as far as the search that chose the group asks."""
-    toward_good, toward_harm = (found.arms(critical) for critical in reach)
+    toward_good, toward_harm = (difference.arms(critical) for critical in reach)
     below, above = (toward_good[0], toward_harm[1]) if sign > 0 else (toward_harm[0], toward_good[1])
-    low, high = found.value - below, found.value + above
+    low, high = difference.value - below, difference.value + above
     harm = (low, high) if sign > 0 else (-high, -low)
     says: Literal["worse", "better", "cannot_tell"] = (
         "worse" if harm[0] > 0.0 else "better" if harm[1] < 0.0 else "cannot_tell"
     )
-    return Change(found.other.value, found.one.value, found.value, low, high, says)
+    return Change(difference.other.value, difference.one.value, difference.value, low, high, says)
 
 
 def _narrower(overall: Difference, critical: float) -> float | None:
@@ -378,7 +378,7 @@ def _held(max_worse: float, overall: Change, groups: Sequence[GroupChange], sign
 
     every = [evidence(None, overall), *(evidence(one.who, one.change) for one in groups)]
     judged = judge(every, Tolerated(maximum=max_worse), nearest="bound")
-    one = judged.decides
-    assert one.low is not None
-    assert one.high is not None
-    return HeldToLimit(max_worse, judged.verdict, one.of, one.value, one.low, one.high)
+    decides = judged.decides
+    assert decides.low is not None
+    assert decides.high is not None
+    return HeldToLimit(max_worse, judged.verdict, decides.of, decides.value, decides.low, decides.high)

@@ -26,7 +26,7 @@ _FINE = 2.0**30
 
 
 @dataclass(frozen=True)
-class Group:
+class FollowedGroup:
     """People who are followed from A to B.
 
     Attributes
@@ -63,7 +63,7 @@ class Sides(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Counted:
+class KeptPersons:
     """Which persons count, and their numbers.
 
     Attributes
@@ -85,35 +85,37 @@ def hashes_of(table: Rows) -> Hashes:
 
 def outcomes_of(*tables: Rows) -> Outcomes:
     """The values in all of some tables."""
-    found = [one for table in tables for one in table.map_blocks(_outcomes, [BIAS_VARIABLE])]
-    return Outcomes(min(one.low for one in found), max(one.high for one in found), all(one.are_rates for one in found))
+    outcomes = [one for table in tables for one in table.map_blocks(_outcomes, [BIAS_VARIABLE])]
+    return Outcomes(
+        min(one.low for one in outcomes), max(one.high for one in outcomes), all(one.are_rates for one in outcomes)
+    )
 
 
 def declared_groups(tables: Sequence[Rows], facets: Sequence[tuple[str, ...]]) -> list[tuple[GroupCondition, ...]]:
     """Each level of the declared columns, or each that several columns have together, in any of the tables."""
-    found: list[tuple[GroupCondition, ...]] = []
+    groups: list[tuple[GroupCondition, ...]] = []
     for columns in facets:
-        several = {
+        of_facet = {
             conditions
             for table in tables
             for block in table.map_blocks(partial(_levels, columns=columns), [*columns, BIAS_VARIABLE])
             for conditions in block
         }
-        found += sorted(several, key=lambda conditions: [str(one.values[0]) for one in conditions])
-    return found
+        groups += sorted(of_facet, key=lambda conditions: [str(one.values[0]) for one in conditions])
+    return groups
 
 
 def persons_sides(
-    table: Rows, groups: Sequence[Group], outcomes: Outcomes, counted: Counted, fewest: int
+    table: Rows, groups: Sequence[FollowedGroup], outcomes: Outcomes, counted: KeptPersons, fewest: int
 ) -> tuple[list[Sides], list[PersonSums]]:
     """Means of groups and of everybody else, where a key names persons.
 
     Parameters
     ----------
     table : Rows
-    groups : sequence of Group
+    groups : sequence of FollowedGroup
     outcomes : Outcomes
-    counted : Counted
+    counted : KeptPersons
     fewest : int
         With fewer persons there is no mean.
 
@@ -132,16 +134,16 @@ def persons_sides(
     return [Sides(mean(one), mean(everybody - one)) for one in inside], inside
 
 
-def rows_sides(table: Rows, groups: Sequence[Group], outcomes: Outcomes, fewest: int) -> list[Sides]:
+def rows_sides(table: Rows, groups: Sequence[FollowedGroup], outcomes: Outcomes, fewest: int) -> list[Sides]:
     """`persons_sides` where every row is a person of its own."""
     how = ways(table, [BIAS_VARIABLE])[BIAS_VARIABLE]
     blocks = table.map_blocks(partial(_block_summaries, groups=groups, how=how))
-    found = [reduce(plus, several) for several in zip(*blocks, strict=True)]
+    sides = [reduce(plus, several) for several in zip(*blocks, strict=True)]
 
     def mean(rows: Summary) -> MeanOfRows | None:
         return MeanOfRows(rows, outcomes.are_rates) if rows.rows >= max(fewest, 2) else None
 
-    return [Sides(mean(inside), mean(outside)) for outside, inside in zip(found[::2], found[1::2], strict=True)]
+    return [Sides(mean(inside), mean(outside)) for outside, inside in zip(sides[::2], sides[1::2], strict=True)]
 
 
 def _hashes(block: AuditTable) -> Hashes:
@@ -158,7 +160,9 @@ def _levels(block: AuditTable, columns: tuple[str, ...]) -> list[tuple[GroupCond
     return [conditions for conditions, _ in level_groups(block.audited, columns)]
 
 
-def _block_sums(block: AuditTable, groups: Sequence[Group], steps: Steps, counted: Counted) -> list[PersonSums]:
+def _block_sums(
+    block: AuditTable, groups: Sequence[FollowedGroup], steps: Steps, counted: KeptPersons
+) -> list[PersonSums]:
     """Of everybody who counts, then of each group."""
     frame = block.audited
     hashes = np.asarray(frame[KEY].to_numpy(), dtype=np.uint64)
@@ -170,7 +174,7 @@ def _block_sums(block: AuditTable, groups: Sequence[Group], steps: Steps, counte
     return [person_sums(values[one], numbers[one], size) for one in inside]
 
 
-def _block_summaries(block: AuditTable, groups: Sequence[Group], how: How) -> list[Summary]:
+def _block_summaries(block: AuditTable, groups: Sequence[FollowedGroup], how: How) -> list[Summary]:
     """Of everybody else and of the people of each group, in turn."""
     frame, y = block.audited, block.y
     return [rows for one in groups for rows in summarise(y, one.members(frame).astype(np.int64), 2, how)]

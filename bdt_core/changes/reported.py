@@ -7,8 +7,8 @@ from typing import Any
 
 from scipy.special import ndtri
 
-from bdt_core.changes.comparing import EVERYBODY, Compared, Followed, changes_of
-from bdt_core.changes.measuring import Group, Sides
+from bdt_core.changes.comparing import EVERYBODY, ComparedTable, Followed, changes_of
+from bdt_core.changes.measuring import FollowedGroup, Sides
 from bdt_core.changes.results import Changes, People
 from bdt_core.errors import DataError
 from bdt_core.groups.conditions import GroupCondition
@@ -27,13 +27,13 @@ _RATES = {
 
 
 def compare_reported_groups(
-    a: Compared, b: Compared, documents: tuple[Document, Document], *, max_worse: float | None = None
+    a: ComparedTable, b: ComparedTable, documents: tuple[Document, Document], *, max_worse: float | None = None
 ) -> Changes:
     """Say for which declared groups B is better or worse than A, from what two reports print.
 
     Parameters
     ----------
-    a, b : Compared
+    a, b : ComparedTable
         With the same bias variable.
     documents : tuple of dict
         Their reports.
@@ -63,7 +63,7 @@ def compare_reported_groups(
         of_a, of_b = found[0][columns], found[1][columns]
         for values in dict.fromkeys([*of_a, *of_b]):
             conditions = tuple(map(GroupCondition.of_level, columns, values))
-            several.append(Followed(Group(conditions), _sides(of_a, values), _sides(of_b, values)))
+            several.append(Followed(FollowedGroup(conditions), _sides(of_a, values), _sides(of_b, values)))
     whole = [_together(list(one[facets[0]].values())) for one in found]
     everybody = Followed(EVERYBODY, *(Sides(one, None) for one in whole))
     if whole[0] is None or whole[1] is None:
@@ -75,7 +75,7 @@ def compare_reported_groups(
 Means = dict[tuple[Any, ...], GroupMean | None]
 
 
-def _means(compared: Compared, document: Document, rate: str, complement: bool) -> dict[tuple[str, ...], Means]:
+def _means(compared: ComparedTable, document: Document, rate: str, complement: bool) -> dict[tuple[str, ...], Means]:
     """By declared columns and by group, each with its interval; None where too few people are in it."""
     groups, bias = document.get("groups"), compared.spec.bias_variable
     if groups is None:

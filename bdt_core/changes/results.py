@@ -1,4 +1,4 @@
-"""What a comparison of two tables hands on."""
+"""Results of a comparison of two tables."""
 
 from __future__ import annotations
 
@@ -199,24 +199,24 @@ class Changes(Result, Shown):
             at once), says.
         """
         everybody = ("everybody", None, self.people.a, self.people.b, self.overall)
-        several = [everybody, *((one.who, one.found_by, one.people_a, one.people_b, one.change) for one in self.groups)]
+        rows = [everybody, *((one.who, one.found_by, one.people_a, one.people_b, one.change) for one in self.groups)]
         names = ("a", "b", "difference", "low", "high", "says")
         return pd.DataFrame(
             [
                 {"who": who, "found_by": found_by, "people_a": people_a, "people_b": people_b}
                 | {name: getattr(change, name) for name in names}
-                for who, found_by, people_a, people_b, change in several
+                for who, found_by, people_a, people_b, change in rows
             ]
         )
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
-        told = f"From {self.name_a} to {self.name_b}, {self.measured}: {self.says.replace('_', ' ')}"
-        return told, self.to_frame()[["who", "people_b", "a", "b", "difference", "low", "high", "says"]]
+        sentence = f"From {self.name_a} to {self.name_b}, {self.measured}: {self.says.replace('_', ' ')}"
+        return sentence, self.to_frame()[["who", "people_b", "a", "b", "difference", "low", "high", "says"]]
 
     @property
     def says(self) -> Literal["worse", "better", "both", "cannot_tell"]:
         """What is certain of anybody: some are worse off, some better, both, or nobody for certain."""
-        found = {self.overall.says, *(one.change.says for one in self.groups)}
-        if {"worse", "better"} <= found:
+        said = {self.overall.says, *(one.change.says for one in self.groups)}
+        if {"worse", "better"} <= said:
             return "both"
-        return "worse" if "worse" in found else "better" if "better" in found else "cannot_tell"
+        return "worse" if "worse" in said else "better" if "better" in said else "cannot_tell"

@@ -71,8 +71,8 @@ class ClarifyAnalysis:
             return table
         table.insert(0, "segment", None)
         of_segments = [one.table() for one in self.segments.values()]
-        for one, name in zip(of_segments, self.segments, strict=True):
-            one.insert(0, "segment", name)
+        for metrics, name in zip(of_segments, self.segments, strict=True):
+            metrics.insert(0, "segment", name)
         return pd.concat([table.astype({"segment": object}), *of_segments], ignore_index=True)
 
 
@@ -133,18 +133,24 @@ def clarify_analysis(
     document, results = _measured(frame, asked, config, options, remarks)
     segments: dict[str, ClarifyAnalysis] = {}
     listed: list[dict[str, Any]] = []
-    for one in segments_of(frame, config, remarks):
-        entry: dict[str, Any] = {"config_name": one.config, "name_or_index": one.column, "segment": one.name}
-        entry["rows"] = int(one.rows.sum())
-        told: list[str] = []
+    for segment in segments_of(frame, config, remarks):
+        entry: dict[str, Any] = {
+            "config_name": segment.config,
+            "name_or_index": segment.column,
+            "segment": segment.name,
+        }
+        entry["rows"] = int(segment.rows.sum())
+        remarked: list[str] = []
         try:
-            found, of_segment = _measured(frame[one.rows], asked, config, options, told)
+            measured, of_segment = _measured(frame[segment.rows], asked, config, options, remarked)
         except DataError as problem:  # a segment that cannot be compared does not cost the report of the others
-            remarks.append(f"{one.column} {one.name}: {problem}")
+            remarks.append(f"{segment.column} {segment.name}: {problem}")
             listed.append(entry | {"error": str(problem)})
             continue
-        listed.append(entry | found)
-        segments[f"{one.config}: {one.name}"] = ClarifyAnalysis(found, of_segment, tuple(told), signs, flip_distance)
+        listed.append(entry | measured)
+        segments[f"{segment.config}: {segment.name}"] = ClarifyAnalysis(
+            measured, of_segment, tuple(remarked), signs, flip_distance
+        )
     document = {"version": "1.0", **document, **({"segments": listed} if listed else {})}
     return ClarifyAnalysis(document, results, tuple(dict.fromkeys(remarks)), signs, flip_distance, segments)
 
@@ -195,9 +201,9 @@ def _asked(
         optional_column(config.joinsource, frame, "joinsource_name_or_index"),
     }
     facets = []
-    for one in config.facets:
-        facet = named_column(one.name_or_index, frame, "facet.name_or_index")
-        given = one.value_or_threshold
+    for of_column in config.facets:
+        facet = named_column(of_column.name_or_index, frame, "facet.name_or_index")
+        given = of_column.value_or_threshold
         if given is None and kind_of(frame[facet], facet, chosen) == "continuous":
             raise SpecError(f'facet.value_or_threshold: "{facet}" is continuous and needs a threshold, such as [40.5].')
         values = spoken = None
@@ -218,7 +224,7 @@ def _measured(
     results: dict[str, BiasMetrics] = {}
     entries: dict[str, dict[str, list[dict[str, Any]]]] = {"pre_training": {}, "post_training": {}}
     for facet, values, spoken, features in asked.facets:
-        found = bias_metrics(
+        metrics = bias_metrics(
             frame,
             facet=facet,
             label=asked.label,
@@ -230,13 +236,13 @@ def _measured(
             features=features or None,
             **options,
         )
-        results[facet if facet not in results else f"{facet} = {spoken or 'each value'}"] = found
-        for section, wanted in (("pre_training", config.pre_training), ("post_training", config.post_training)):
-            entries[section].setdefault(facet, []).extend(_entries(found, wanted, spoken))
-        remarks += [f"{facet}: {note}" for note in found.notes]
+        results[facet if facet not in results else f"{facet} = {spoken or 'each value'}"] = metrics
+        for section, methods in (("pre_training", config.pre_training), ("post_training", config.post_training)):
+            entries[section].setdefault(facet, []).extend(_entries(metrics, methods, spoken))
+        remarks += [f"{facet}: {note}" for note in metrics.notes]
     document: dict[str, Any] = {}
-    for section, wanted in (("pre_training", config.pre_training), ("post_training", config.post_training)):
-        if wanted:
+    for section, methods in (("pre_training", config.pre_training), ("post_training", config.post_training)):
+        if methods:
             document[f"{section}_bias_metrics"] = {
                 "label": asked.label,
                 "facets": entries[section],
@@ -253,8 +259,8 @@ def _check_favourable(
     of_prediction: tuple[Value, ...] | Threshold | None,
 ) -> None:
     """Refuse favourable values that no row has, by the configuration's own keys."""
-    wanted = ((label, positive), (prediction, of_prediction))
-    cuts = {name: one for name, one in wanted if name is not None and isinstance(one, Threshold)}
+    positives = ((label, positive), (prediction, of_prediction))
+    cuts = {name: one for name, one in positives if name is not None and isinstance(one, Threshold)}
     table = count_rows(frame, label, label=label, prediction=prediction, thresholds=cuts)
     key = "label_values_or_threshold"
     made = of_prediction is not None and of_prediction is not positive  # of probabilities
@@ -300,21 +306,21 @@ def write_analysis(analysis: ClarifyAnalysis, folder: str | Path) -> Path:
     return path
 
 
-def _entries(result: BiasMetrics, wanted: tuple[str, ...], spoken: str | None) -> list[dict[str, Any]]:
+def _entries(result: BiasMetrics, methods: tuple[str, ...], spoken: str | None) -> list[dict[str, Any]]:
     """One entry per d of a facet, its metrics sorted by name."""
     entries = []
     for i, group in enumerate(result["CI"].values):
         metrics = []
-        for name in sorted(wanted):
+        for name in sorted(methods):
             metric = result[name]
             at = 0 if name == "GE" else i  # no facet enters GE: it stands in every entry
             value, reason = metric.estimate[at], metric.undefined_reason[at]
-            one: dict[str, Any] = {
+            entry: dict[str, Any] = {
                 "name": name,
                 "description": f"{CLARIFY[name].title} ({name})",
                 "value": _json_value(value),
             }
-            metrics.append(one if reason is None else {**one, "error": reason})
+            metrics.append(entry if reason is None else {**entry, "error": reason})
         entries.append({"value_or_threshold": spoken or group_name(group), "metrics": metrics})
     return entries
 

@@ -222,7 +222,7 @@ def _facet(given: Any, remarks: list[str]) -> ClarifyFacet:
 def _methods(given: Any, remarks: list[str]) -> dict[str, Any]:
     if not isinstance(given, Mapping):
         raise SpecError('"methods" must be a mapping of methods, such as {"pre_training_bias": {"methods": "all"}}.')
-    found: dict[str, Any] = {}
+    methods: dict[str, Any] = {}
     for key, section in given.items():
         stage = _METHODS.get(key)
         if stage is None:
@@ -234,14 +234,14 @@ def _methods(given: Any, remarks: list[str]) -> dict[str, Any]:
         remarks += [f"methods.{key}.{one}: unknown, not used." for one in section or () if one != "methods"]
         asked = (section or {}).get("methods", "all")
         known = of_stage(stage)
-        wanted = known if asked == "all" else tuple(_as_list(asked))
-        for name in wanted:
+        names = known if asked == "all" else tuple(_as_list(asked))
+        for name in names:
             if name not in known:
                 raise SpecError(f'methods.{key} has no metric "{name}". {did_you_mean(str(name), known)}')
-        found[stage] = tuple(dict.fromkeys(wanted))
-    if not found:
+        methods[stage] = tuple(dict.fromkeys(names))
+    if not methods:
         raise SpecError('"methods" asks for neither pre_training_bias nor post_training_bias.')
-    return found
+    return methods
 
 
 def _column(key: str, value: Any) -> str | int | None:
@@ -251,8 +251,8 @@ def _column(key: str, value: Any) -> str | int | None:
 
 
 def _columns(key: str, given: Any) -> tuple[str | int, ...]:
-    found = [_column(key, one) for one in _as_list(given)]
-    return tuple(one for one in found if one is not None)
+    columns = [_column(key, one) for one in _as_list(given)]
+    return tuple(one for one in columns if one is not None)
 
 
 def _values(key: str, given: Any) -> tuple[Value, ...]:
@@ -277,19 +277,19 @@ def _segment_config(given: Any) -> ClarifySegments:
     example = '{"name_or_index": "age", "segments": [["[18, 40]"], ["(40, 65]"]]}'
     if not isinstance(given, Mapping) or given.get("name_or_index") is None or not given.get("segments"):
         raise SpecError(f"Every segment_config needs name_or_index and segments, such as {example}.")
-    name, several = _column("segment_config.name_or_index", given["name_or_index"]), given["segments"]
-    if not isinstance(several, list | tuple) or not all(isinstance(one, list | tuple) and one for one in several):
+    name, segments = _column("segment_config.name_or_index", given["name_or_index"]), given["segments"]
+    if not isinstance(segments, list | tuple) or not all(isinstance(one, list | tuple) and one for one in segments):
         raise SpecError(f"segment_config.segments must list the values of each segment, such as {example}.")
     aliases = tuple(given.get("display_aliases") or ())
-    if aliases and (len(aliases) - len(several) not in (0, 1) or not all(isinstance(one, str) for one in aliases)):
+    if aliases and (len(aliases) - len(segments) not in (0, 1) or not all(isinstance(one, str) for one in aliases)):
         raise SpecError(
-            f"segment_config.display_aliases has {len(aliases)} entries for {len(several)} segments. Give each segment "
-            "a name, and the rest of the rows one too if you like."
+            f"segment_config.display_aliases has {len(aliases)} entries for {len(segments)} segments. Give each "
+            "segment a name, and the rest of the rows one too if you like."
         )
     assert name is not None
     return ClarifySegments(
         name,
-        tuple(_values("segment_config.segments", one) for one in several),
+        tuple(_values("segment_config.segments", one) for one in segments),
         _text("segment_config.config_name", given.get("config_name")),
         aliases,
     )
@@ -330,11 +330,11 @@ def _json(path: Path) -> dict[str, Any]:
 
 def _each_key_once(path: Path, pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     """An object; of a key that stands in it twice the second would win without a word."""
-    found = dict(pairs)
-    if len(found) < len(pairs):
+    members = dict(pairs)
+    if len(members) < len(pairs):
         repeated = repeated_names(name for name, _ in pairs)[0]
         raise SpecError(f'{path}: the key "{repeated}" stands twice in one object; keep one of them.')
-    return found
+    return members
 
 
 def _as_list(value: Any) -> list[Any]:

@@ -195,8 +195,8 @@ def _parsed(text: str, names: tuple[str, ...], *, skip: int, path: Path | UPath)
         raise SourceError(f"{path}: rows have more than {len(names)} columns. Put quotes around commas.") from None
     except pd.errors.ParserError as error:
         where = re.search(r"Expected (\d+) fields in line (\d+), saw (\d+)", str(error))
-        told = f", line {where[2]}: {where[3]} columns where {where[1]} are expected" if where else f": {error}"
-        raise SourceError(f"{path}{told}. Put quotes around values that hold a comma.") from None
+        reason = f", line {where[2]}: {where[3]} columns where {where[1]} are expected" if where else f": {error}"
+        raise SourceError(f"{path}{reason}. Put quotes around values that hold a comma.") from None
     return _with_rows(frame, path)
 
 

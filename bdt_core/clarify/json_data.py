@@ -69,10 +69,10 @@ def read_json(text: str, path: Path | UPath, config: ClarifyConfig) -> tuple[pd.
         )
     outcomes = {key: getattr(config, key) for key in ("label", "predicted_label")}
     lists = {key: _found(key, one, document, path) for key, one in outcomes.items() if one is not None}
-    for key, one in lists.items():
-        if len(one) != len(matrix):
+    for key, values in lists.items():
+        if len(values) != len(matrix):
             raise SourceError(
-                f'{path}: "{outcomes[key]}" of the key "{key}" gives {len(one)} values for {len(matrix)} records.'
+                f'{path}: "{outcomes[key]}" of the key "{key}" gives {len(values)} values for {len(matrix)} records.'
             )
     rows: list[list[Any]] = []
     for number, parts in enumerate(zip(matrix, *lists.values(), strict=True), 1):
@@ -98,29 +98,29 @@ def _found(key: str, expression: Any, document: Any, path: Path | UPath) -> list
             f'{key}: {json.dumps(expression)} is not understood. Expected a path such as "records[*].features", or '
             '"[*].[age, sex]".'
         )
-    found = _evaluated(document, steps)
-    if not isinstance(found, list):
+    value = _evaluated(document, steps)
+    if not isinstance(value, list):
         raise SourceError(f'{path}: "{expression}" of the key "{key}" is not there, or gives no list.')
-    return found
+    return value
 
 
 def _steps(expression: str) -> list[str | list[list[Any]] | None] | None:
     """An expression as steps: a name, None for every entry of a list, or several expressions beside each other."""
     steps: list[str | list[list[Any]] | None] = []
     place = 0
-    for one in _STEP.finditer(expression):
-        if one.start() != place:
+    for match in _STEP.finditer(expression):
+        if match.start() != place:
             return None
-        place = one.end()
-        if one[1] is not None:
-            steps.append(one[1].strip('"'))
-        elif one[2] is not None:
+        place = match.end()
+        if match[1] is not None:
+            steps.append(match[1].strip('"'))
+        elif match[2] is not None:
             steps.append(None)
         else:
-            several = [_steps(part.strip()) for part in one[3].split(",")]
-            if any(part is None for part in several):
+            alternatives = [_steps(part.strip()) for part in match[3].split(",")]
+            if any(part is None for part in alternatives):
                 return None
-            steps.append([part for part in several if part is not None])
+            steps.append([part for part in alternatives if part is not None])
     return steps if steps and place == len(expression) else None
 
 
@@ -193,7 +193,7 @@ def _last_name(path: str) -> str:
 
 
 def _records(text: str, path: Path | UPath) -> list[tuple[int, dict[str, Any]]]:
-    found = []
+    records = []
     for number, line in enumerate(text.splitlines(), 1):
         if not line.strip():
             continue
@@ -203,24 +203,24 @@ def _records(text: str, path: Path | UPath) -> list[tuple[int, dict[str, Any]]]:
             raise SourceError(f"{path}, line {number}: no valid JSON ({problem}).") from None
         if not isinstance(record, dict):
             raise SourceError(f"{path}, line {number}: expected a JSON object, one on each line.")
-        found.append((number, record))
-    return found
+        records.append((number, record))
+    return records
 
 
 def _features(expression: str) -> Callable[[dict[str, Any], str], list[Any]]:
     """What takes the features out of a record."""
-    several = _several(expression)
-    if several is None and not _PATH.fullmatch(expression):
+    expressions = _several(expression)
+    if expressions is None and not _PATH.fullmatch(expression):
         raise SpecError(
             f'features: "{expression}" is not understood. Expected a name such as "features", a path such as '
             '"data.features", or names in brackets such as "[age, sex]".'
         )
 
     def take(record: dict[str, Any], where: str) -> list[Any]:
-        found = [_follow(record, one) for one in several] if several else _follow(record, expression)
-        if not isinstance(found, list) or _MISSING in found:
+        values = [_follow(record, one) for one in expressions] if expressions else _follow(record, expression)
+        if not isinstance(values, list) or _MISSING in values:
             raise SourceError(f'{where}: "{expression}" of the key "features" is not there, or is no list.')
-        return found
+        return values
 
     return take
 

@@ -160,19 +160,19 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
         Texts are safe to print but not escaped: each printed form escapes in its own way.
     """
     first = next(iter(analysis.metrics.values()))
-    wanted = wanted_metrics(analysis)
-    told = [f"Label {first.label}, favourable: {_label_values(analysis)}."]
+    asked = wanted_metrics(analysis)
+    facts = [f"Label {first.label}, favourable: {_label_values(analysis)}."]
     if first.prediction is not None:
-        told.append(f"Prediction {first.prediction}.")
-    told.append(f"{first.confidence * 100:.4g} % intervals.")
+        facts.append(f"Prediction {first.prediction}.")
+    facts.append(f"{first.confidence * 100:.4g} % intervals.")
     facets = [
-        _facet_section(place, found, wanted, analysis.signs, segment)
+        _facet_section(place, found, asked, analysis.signs, segment)
         for place, (segment, found) in enumerate(_parts(analysis), 1)
     ]
     page: ClarifyPage = _printable(
         ClarifyPage(
             name=source,
-            subtitle=" ".join(told),
+            subtitle=" ".join(facts),
             summary=Bullets(tuple(summary_lines(analysis))),
             caution=_CAUTION,
             remarks=analysis.remarks,
@@ -230,7 +230,7 @@ def _printable(x: Any) -> Any:
 
 
 def _facet_section(
-    place: int, found: BiasMetrics, wanted: Sequence[str], signs: Sign, segment: str | None = None
+    place: int, measured: BiasMetrics, asked: Sequence[str], signs: Sign, segment: str | None = None
 ) -> Section:
     """Everything about one facet.
 
@@ -238,41 +238,43 @@ def _facet_section(
     ----------
     place : int
         Of the facet among all, from 1.
-    found : BiasMetrics
-    wanted : sequence of str
+    measured : BiasMetrics
+    asked : sequence of str
         Metrics that were asked for.
     signs : {"paper", "smclarify"}
     segment : str, optional
         Whose rows they are, where not all are.
     """
-    groups = largest(found)
-    blocks: list[Block] = [Facts(tuple(_counts(found, groups)))]
-    asked = [one for one in QUESTIONS if one in wanted]
-    if asked:
-        blocks += _question_tables(asked, found, groups, signs)
-    if (rates := _rates_table(found)) is not None:
+    groups = largest(measured)
+    blocks: list[Block] = [Facts(tuple(_counts(measured, groups)))]
+    questions = [one for one in QUESTIONS if one in asked]
+    if questions:
+        blocks += _question_tables(questions, measured, groups, signs)
+    if (rates := _rates_table(measured)) is not None:
         blocks.append(rates)
     for title, names in metric_tables():
-        shown = [one for one in names if one in wanted]
+        shown = [one for one in names if one in asked]
         if shown:
-            blocks += _metric_tables(title, shown, found, groups, signs)
-    ranges = [one for one in found.metrics if one.kind == "range"]
-    if ranges and len(found["selection_rate"].values) > 1:
-        blocks.append(_ranges_table(ranges, found.confidence))
-    d = who(found, 0) if len(found["CI"].values) == 1 else f"{found.facet}: each value"
+            blocks += _metric_tables(title, shown, measured, groups, signs)
+    ranges = [one for one in measured.metrics if one.kind == "range"]
+    if ranges and len(measured["selection_rate"].values) > 1:
+        blocks.append(_ranges_table(ranges, measured.confidence))
+    d = who(measured, 0) if len(measured["CI"].values) == 1 else f"{measured.facet}: each value"
     of = "" if segment is None else f"{segment}: "
     return Section(f"facet-{place}", f"{of}{d} against everybody else", tuple(blocks))
 
 
-def _question_tables(names: Sequence[str], found: BiasMetrics, groups: Sequence[int], signs: Sign) -> Iterator[Table]:
+def _question_tables(
+    names: Sequence[str], measured: BiasMetrics, groups: Sequence[int], signs: Sign
+) -> Iterator[Table]:
     """The questions to begin with, and their answers for each d."""
     for i in groups:
         rows = [
-            cells(QUESTIONS[name], Cell(name, note=CLARIFY[name].title), _value(name, found[name], i, signs),
-                  _answer(name, found[name], i, signs))
+            cells(QUESTIONS[name], Cell(name, note=CLARIFY[name].title), _value(name, measured[name], i, signs),
+                  _answer(name, measured[name], i, signs))
             for name in names
         ]  # fmt: skip
-        whose = "" if len(groups) == 1 else f": {who(found, i)}"
+        whose = "" if len(groups) == 1 else f": {who(measured, i)}"
         yield Table(
             f"Questions to begin with{whose}",
             (Column("Question"), Column("Metric"), Column("Value", number=True), Column("Answer")),
@@ -289,36 +291,36 @@ def _answer(name: str, metric: Metric, i: int, signs: Sign) -> str:
     return _ANSWERS[side_of(metric, i, signs)]
 
 
-def _counts(found: BiasMetrics, groups: Sequence[int]) -> Iterator[tuple[str, str]]:
-    yield "Rows", words.count(found.rows)
-    needed = (*found.facets, found.label, found.prediction)
-    for column, n in found.missing.items():
+def _counts(measured: BiasMetrics, groups: Sequence[int]) -> Iterator[tuple[str, str]]:
+    yield "Rows", words.count(measured.rows)
+    needed = (*measured.facets, measured.label, measured.prediction)
+    for column, n in measured.missing.items():
         if n:
             where = "in no metric" if column in needed else "not in CDDL and CDDPL"
             yield f"Without a value of {column}", f"{words.count(n)} rows, {where}"
-    names = ", ".join(group_name(found["CI"].values[i]) for i in groups)
+    names = ", ".join(group_name(measured["CI"].values[i]) for i in groups)
     yield ("d", names if len(groups) == 1 else f"each group in turn: {names}")
     yield "a", "everybody else with a known value"
-    if found.group is not None:
-        yield "Strata", found.group
+    if measured.group is not None:
+        yield "Strata", measured.group
 
 
-def _rates_table(found: BiasMetrics) -> Table | None:
+def _rates_table(measured: BiasMetrics) -> Table | None:
     """Rates of every group; nothing but its size of a group with few rows."""
-    sizes = found["selection_rate" if found.prediction is not None else "prevalence"].n
-    names = [one for one in _RATES if any(x is not None for x in found[one].estimate)]
+    sizes = measured["selection_rate" if measured.prediction is not None else "prevalence"].n
+    names = [one for one in _RATES if any(x is not None for x in measured[one].estimate)]
     groups = sorted(range(len(sizes)), key=lambda i: -sizes[i])[:GROUPS_SHOWN]
     if not names or not groups:
         return None
     rows = []
     for i in groups:
         few = sizes[i] < _MIN_ROWS
-        shown = [Cell(words.NOTHING, tone="muted") if few else _rate(found[one], i) for one in names]
+        shown = [Cell(words.NOTHING, tone="muted") if few else _rate(measured[one], i) for one in names]
         note = f"fewer than {_MIN_ROWS} rows: not printed" if few else ""
-        rows.append(cells(Cell(found["selection_rate"].names[i], note=note), words.count(int(sizes[i])), *shown))
+        rows.append(cells(Cell(measured["selection_rate"].names[i], note=note), words.count(int(sizes[i])), *shown))
     more = len(sizes) - len(groups)
     return Table(
-        f"Rates of the groups, with {found.confidence * 100:.4g} % intervals"
+        f"Rates of the groups, with {measured.confidence * 100:.4g} % intervals"
         + (f"; {more} smaller groups stand in metrics.csv" if more else ""),
         (*columns("Group", "#Rows"), *(Column(_RATES[one], number=True) for one in names)),
         tuple(rows),
@@ -333,26 +335,26 @@ def _rate(metric: Metric, i: int) -> Cell:
 
 
 def _metric_tables(
-    title: str, names: Sequence[str], found: BiasMetrics, groups: Sequence[int], signs: Sign
+    title: str, names: Sequence[str], measured: BiasMetrics, groups: Sequence[int], signs: Sign
 ) -> Iterator[Table]:
     """One d with an explanation beside it; several side by side."""
-    several = len(groups) > 1
+    is_many = len(groups) > 1
     for start in range(0, len(groups), _SIDE_BY_SIDE):
         part = groups[start : start + _SIDE_BY_SIDE]
-        heads = [Column(group_name(found["CI"].values[i]) if several else "Value", number=True) for i in part]
+        heads = [Column(group_name(measured["CI"].values[i]) if is_many else "Value", number=True) for i in part]
         rows = [
             cells(
                 Cell(name, note=CLARIFY[name].title),
-                *(_value(name, found[name], 0 if name == "GE" else i, signs) for i in part),
+                *(_value(name, measured[name], 0 if name == "GE" else i, signs) for i in part),
                 f"{CLARIFY[name].no_bias:g}",
-                *(() if several else (meaning(name, signs),)),
+                *(() if is_many else (meaning(name, signs),)),
             )
             for name in names
         ]
         yield Table(
             title + (f": groups {start + 1} to {start + len(part)} of {len(groups)}" if len(groups) > _SIDE_BY_SIDE
                      else ""),
-            (Column("Metric"), *heads, Column("No bias", number=True), *(() if several else columns("What it says"))),
+            (Column("Metric"), *heads, Column("No bias", number=True), *(() if is_many else columns("What it says"))),
             tuple(rows),
         )  # fmt: skip
 
@@ -370,16 +372,16 @@ def _ranges_table(ranges: Sequence[Metric], confidence: float) -> Table:
     """Differences and ratios over all groups at once."""
     by_name = {one.name: one for one in ranges}
     rows = []
-    for one in ranges:
-        name = one.name.removesuffix("_difference")
-        if name == one.name:
+    for range_ in ranges:
+        name = range_.name.removesuffix("_difference")
+        if name == range_.name:
             continue
         ratio = by_name[f"{name}_ratio"]
-        left_out = ", ".join(map(group_name, one.excluded[:GROUPS_SHOWN]))
+        left_out = ", ".join(map(group_name, range_.excluded[:GROUPS_SHOWN]))
         note = f"without {left_out}: too few rows" if left_out else ""
         rows.append(
-            cells(Cell(words.capital(name.replace("_", " ")), note=note), _over_all(one), _over_all(ratio),
-                  words.p_number(one.p_value))
+            cells(Cell(words.capital(name.replace("_", " ")), note=note), _over_all(range_), _over_all(ratio),
+                  words.p_number(range_.p_value))
         )  # fmt: skip
     return Table(
         f"All groups together: largest difference and smallest ratio, with {confidence * 100:.4g} % intervals",
@@ -389,12 +391,12 @@ def _ranges_table(ranges: Sequence[Metric], confidence: float) -> Table:
 
 
 def _over_all(metric: Metric) -> Cell:
-    one = metric.only
-    if one.estimate is None:
-        return Cell("undefined", note=one.undefined_reason or "", tone="muted")
-    known = one.low is not None and one.high is not None
-    note = whole(f"[{words.number(one.low)} to {words.number(one.high)}]") if known else ""
-    return Cell(words.number(one.estimate), note=note)
+    estimate = metric.only
+    if estimate.estimate is None:
+        return Cell("undefined", note=estimate.undefined_reason or "", tone="muted")
+    known = estimate.low is not None and estimate.high is not None
+    note = whole(f"[{words.number(estimate.low)} to {words.number(estimate.high)}]") if known else ""
+    return Cell(words.number(estimate.estimate), note=note)
 
 
 def metric_tables() -> list[tuple[str, tuple[str, ...]]]:
@@ -406,45 +408,49 @@ def metric_tables() -> list[tuple[str, tuple[str, ...]]]:
 
 def wanted_metrics(analysis: ClarifyAnalysis) -> list[str]:
     """Names of the metrics that were asked for, in the order of the report."""
-    found = {
+    asked = {
         metric["name"]
         for section in ("pre_training_bias_metrics", "post_training_bias_metrics")
         for entries in analysis.analysis.get(section, {"facets": {}})["facets"].values()
         for entry in entries
         for metric in entry["metrics"]
     }
-    return [name for _, names in metric_tables() for name in names if name in found]
+    return [name for _, names in metric_tables() for name in names if name in asked]
 
 
 def summary_lines(analysis: ClarifyAnalysis) -> list[str]:
     """For each d: by which metrics it is worse off, interval and all, and by which better."""
-    wanted = wanted_metrics(analysis)
+    asked = wanted_metrics(analysis)
     lines = []
-    for segment, found in _parts(analysis):
+    for segment, measured in _parts(analysis):
         of = "" if segment is None else f"{segment}, "
-        groups = largest(found)
+        groups = largest(measured)
         for i in groups:
-            told = "; ".join(_answers(found, wanted, i, analysis.signs)) or "no metric with a direction was asked for"
-            lines.append(f"{of}{who(found, i)}: {told}.")
-        if len(groups) < len(found["CI"].values):
-            lines.append(f"{of}{len(found['CI'].values) - len(groups)} smaller groups stand in metrics.csv only.")
+            answers = (
+                "; ".join(_answers(measured, asked, i, analysis.signs)) or "no metric with a direction was asked for"
+            )
+            lines.append(f"{of}{who(measured, i)}: {answers}.")
+        if len(groups) < len(measured["CI"].values):
+            lines.append(f"{of}{len(measured['CI'].values) - len(groups)} smaller groups stand in metrics.csv only.")
     return lines
 
 
-def _answers(found: BiasMetrics, wanted: Sequence[str], i: int, signs: Sign) -> Iterator[str]:
+def _answers(measured: BiasMetrics, asked: Sequence[str], i: int, signs: Sign) -> Iterator[str]:
     sides: dict[Side, list[str]] = {side: [] for side in _SIDES}
-    for name in wanted:
-        if name != "GE" and (CLARIFY[name].worse or found[name].estimate[i] is None):
-            sides[side_of(found[name], i, signs)].append(name)
+    for name in asked:
+        if name != "GE" and (CLARIFY[name].worse or measured[name].estimate[i] is None):
+            sides[side_of(measured[name], i, signs)].append(name)
     for side, names in sides.items():
         if names:
             yield f"{_SIDES[side]} {', '.join(names)}"
 
 
-def who(found: BiasMetrics, i: int) -> str:
+def who(measured: BiasMetrics, i: int) -> str:
     """One d with its facet."""
-    value = group_name(found["CI"].values[i])
-    return f"{found.facet} {value}" if value.startswith((">", "<=")) else words.value_condition(found.facet, value)
+    value = group_name(measured["CI"].values[i])
+    return (
+        f"{measured.facet} {value}" if value.startswith((">", "<=")) else words.value_condition(measured.facet, value)
+    )
 
 
 def side_of(metric: Metric, i: int, signs: Sign) -> Side:
@@ -496,7 +502,7 @@ def figure(x: float | None, name: str) -> str:
     return f"{words.MINUS if x < 0 else '+' if CLARIFY[name].signed else ''}{size}"
 
 
-def largest(found: BiasMetrics) -> list[int]:
+def largest(measured: BiasMetrics) -> list[int]:
     """Places of the largest d's, at most so many as a page can hold, in their own order."""
-    n = found["CI"].n
+    n = measured["CI"].n
     return sorted(sorted(range(len(n)), key=lambda i: -n[i])[:GROUPS_SHOWN])

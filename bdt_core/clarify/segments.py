@@ -57,14 +57,14 @@ def segments_of(frame: pd.DataFrame, config: ClarifyConfig, remarks: list[str]) 
         known = column(frame, name).notna().to_numpy()
         if not known.all():
             remarks.append(f'segment_config: {int((~known).sum()):,} rows lack a value of "{name}": in no segment.')
-        several = [_rows_of(frame, name, values) & known for values in asked.segments]
-        taken = np.sum(several, axis=0)
+        named = [_rows_of(frame, name, values) & known for values in asked.segments]
+        taken = np.sum(named, axis=0)
         if (taken > 1).any():
             raise SpecError(
                 f'segment_config: {int((taken > 1).sum()):,} rows are in more than one segment of "{name}". Let each '
                 "value be in one."
             )
-        for label, rows in zip(_labels(asked), [*several, known & (taken == 0)], strict=True):
+        for label, rows in zip(_labels(asked), [*named, known & (taken == 0)], strict=True):
             if rows.any():
                 yield Segment(asked.config_name or name, name, label, rows)
             elif label != DEFAULT:
@@ -83,8 +83,8 @@ def _rows_of(frame: pd.DataFrame, name: str, values: tuple[Value, ...]) -> NDArr
         numbers = series.to_numpy(dtype=np.float64, na_value=np.nan)
         chosen: NDArray[np.bool_] = np.any([_within(numbers, one, name) for one in values], axis=0)
         return chosen
-    wanted = [canonical(one) for one in values]
-    return code_column(frame, name).rows_with(lambda level: any(is_same(level, one) for one in wanted))
+    levels = [canonical(one) for one in values]
+    return code_column(frame, name).rows_with(lambda level: any(is_same(level, one) for one in levels))
 
 
 def _within(numbers: NDArray[np.float64], asked: Value, name: str) -> NDArray[np.bool_]:

@@ -58,18 +58,18 @@ def beside(
     )
     if predictions is not None:
         asked = PREDICTED_LABEL if config.predicted_label is None else config.predicted_label
-        frame, (name,), told = _with_columns(
+        frame, (name,), remarks = _with_columns(
             frame, predictions, {"predicted_label": asked}, key, config, config.predicted_label_headers, "predictions"
         )
-        config = replace(config, predicted_label=name, remarks=(*config.remarks, *told))
+        config = replace(config, predicted_label=name, remarks=(*config.remarks, *remarks))
     if facets is not None:
-        wanted = {f"facet {i}": one.name_or_index for i, one in enumerate(config.facets)}
-        frame, names, told = _with_columns(frame, facets, wanted, key, config, config.facet_headers, "facets")
+        places = {f"facet {i}": one.name_or_index for i, one in enumerate(config.facets)}
+        frame, names, remarks = _with_columns(frame, facets, places, key, config, config.facet_headers, "facets")
         config = replace(
             config,
             facets=tuple(replace(one, name_or_index=name) for one, name in zip(config.facets, names, strict=True)),
             excluded_columns=(*config.excluded_columns, *names),  # the model did not see them: no features
-            remarks=(*config.remarks, *told),
+            remarks=(*config.remarks, *remarks),
         )
     return frame, config
 
@@ -77,7 +77,7 @@ def beside(
 def _with_columns(
     frame: pd.DataFrame,
     file: str | Path,
-    wanted: Mapping[str, str | int],
+    places: Mapping[str, str | int],
     key: str | None,
     config: ClarifyConfig,
     headers: tuple[str, ...] | None,
@@ -85,12 +85,12 @@ def _with_columns(
 ) -> tuple[pd.DataFrame, list[str], list[str]]:
     """The rows with the wanted columns of a file, the names of these, and what there is to say."""
     asked = replace(
-        config, headers=headers, label=next(iter(wanted.values())), predicted_label=None, facets=(), group_variable=key
+        config, headers=headers, label=next(iter(places.values())), predicted_label=None, facets=(), group_variable=key
     )
     other, read = read_clarify_data(asked, file)
     other = with_headers(other, read)
-    told = [one for one in read.remarks if one not in config.remarks]
-    names = [_name(one, other, file) for one in wanted.values()]
+    remarks = [one for one in read.remarks if one not in config.remarks]
+    names = [_name(one, other, file) for one in places.values()]
     new = other[list(dict.fromkeys(names))]
     if key is None:
         if len(other) != len(frame):
@@ -100,7 +100,7 @@ def _with_columns(
             )
         _refuse_another_order(frame, other, names, file)
         joined = frame.drop(columns=names, errors="ignore").reset_index(drop=True)
-        return joined.join(new.reset_index(drop=True)), names, told
+        return joined.join(new.reset_index(drop=True)), names, remarks
     if key not in other.columns:
         raise SourceError(f'{file} has no column "{key}", by which rows are joined. {_has(other)}')
     for source, table in (("The data", frame), (str(file), other)):
@@ -112,10 +112,12 @@ def _with_columns(
     if joined.empty:
         raise DataError(f'No "{key}" of the data is one of {file}. Are they written alike in both?')
     if len(joined) < len(frame):
-        told.append(f"{len(frame) - len(joined):,} of {len(frame):,} rows have no {what} in {file} and are left out.")
+        remarks.append(
+            f"{len(frame) - len(joined):,} of {len(frame):,} rows have no {what} in {file} and are left out."
+        )
     if len(joined) < len(other):
-        told.append(f"{len(other) - len(joined):,} rows of {file} belong to no row of the data.")
-    return joined.join(by_key, on=key).reset_index(drop=True), names, told
+        remarks.append(f"{len(other) - len(joined):,} rows of {file} belong to no row of the data.")
+    return joined.join(by_key, on=key).reset_index(drop=True), names, remarks
 
 
 def _refuse_another_order(frame: pd.DataFrame, other: pd.DataFrame, names: Sequence[str], file: str | Path) -> None:

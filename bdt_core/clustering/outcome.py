@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from bdt_core.clustering import row_kernels
-from bdt_core.inference.exact_sums import Floats, Span, Step, span_of, step_of_values
+from bdt_core.inference.exact_sums import Floats, Span, SumUnit, span_of, step_of_values
 
 LARGEST = 2**31 - 1
 
@@ -83,7 +83,7 @@ class WholeScale:
         return np.negative(numbers, out=numbers) if self.better == "higher" else numbers
 
     @classmethod
-    def fit(cls, span: Span, better: str, count: Callable[[WholeScale, Step], int]) -> WholeScale:
+    def fit(cls, span: Span, better: str, count: Callable[[WholeScale, SumUnit], int]) -> WholeScale:
         """Learn the mean; ``count`` gives the steps of all values between 0 and 1."""
         blank = cls(span, 0.0, better)
         step = step_of_values(Span(span.rows, 0.0, 1.0 if span.high > span.low else 0.0))

@@ -32,7 +32,7 @@ from bdt_core.clustering.split import (
     statistics,
 )
 from bdt_core.clustering.starts import Dense, StartCandidates, candidates, densest, joined_candidates
-from bdt_core.inference.exact_sums import Span, Step, span_of
+from bdt_core.inference.exact_sums import Span, SumUnit, span_of
 from bdt_core.table.encoding import Encoded
 
 Answer = TypeVar("Answer")
@@ -156,7 +156,7 @@ class BlockRows:
         y = self.y[self.order]
         return {position: span_of(y[slice(*rows)]) for position, rows in self.ranges.items()}
 
-    def steps(self, steps: Mapping[int, Step]) -> dict[int, int]:
+    def steps(self, steps: Mapping[int, SumUnit]) -> dict[int, int]:
         """Steps of the bias variable in each node, by position."""
         y = self.y[self.order]
         return {position: step.count(y[slice(*self.ranges[position])]) for position, step in steps.items()}

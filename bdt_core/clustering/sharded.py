@@ -27,7 +27,7 @@ from bdt_core.clustering.outcome import WholeScale
 from bdt_core.clustering.rows import Answer, BlockRows, Kept, Mask, content_hashes, row_numbers
 from bdt_core.clustering.split import BLOCK_ROWS, Layout
 from bdt_core.errors import OutputError, SpecError
-from bdt_core.inference.exact_sums import Span, Step, span_of
+from bdt_core.inference.exact_sums import Span, SumUnit, span_of
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.shard import Shard, process_folder
 from bdt_core.shards.table import ShardedTable, read_block
@@ -213,7 +213,7 @@ def _span(block: AuditTable) -> Span:
     return span_of(block.y)
 
 
-def _count_units(block: AuditTable, scale: WholeScale, step: Step) -> int:
+def _count_units(block: AuditTable, scale: WholeScale, step: SumUnit) -> int:
     return step.count(scale.unit_values(block.y))
 
 

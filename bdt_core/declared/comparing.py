@@ -133,7 +133,7 @@ class _Facet:
         """The groups with what was found; takes the corrected p-value of each comparison in turn."""
         for i, (group, summary) in enumerate(self.grouped.groups.items()):
             comparison, sums = self.comparisons[i], self._sums(i)
-            found = DeclaredGroup(
+            compared = DeclaredGroup(
                 group=group_name(group),
                 values=tuple(one for one in group if one is not None),
                 conditions=self._conditions(group),
@@ -154,7 +154,7 @@ class _Facet:
                         "difference": comparison.difference, "difference_low": interval[0],
                         "difference_high": interval[1], "p_adjusted": p_adjusted, "significant": p_adjusted <= alpha,
                     }  # fmt: skip
-            yield DeclaredGroup(**(vars(found) | numbers))
+            yield DeclaredGroup(**(vars(compared) | numbers))
 
     def _compared(self, place: int, group: Group) -> Comparison | None:
         """A group against everybody else; None where either side has too few rows, or nothing differs."""

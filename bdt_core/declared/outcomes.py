@@ -169,9 +169,9 @@ class DeclaredOutcomes(Result, Shown):
         KeyError
             There is none.
         """
-        for one in self.facets:
-            if set(one.columns) == set(columns):
-                return one
+        for facet in self.facets:
+            if set(facet.columns) == set(columns):
+                return facet
         raise KeyError(columns)
 
     def harm(self, group: DeclaredGroup) -> float | None:
@@ -211,17 +211,17 @@ class DeclaredOutcomes(Result, Shown):
 
     def _records(self) -> Iterator[dict[str, Any]]:
         for facet in self.facets:
-            for one in facet.groups:
-                yield {"facet": facet.facet} | {name: getattr(one, name) for name in _COLUMNS[1:]}
+            for group in facet.groups:
+                yield {"facet": facet.facet} | {name: getattr(group, name) for name in _COLUMNS[1:]}
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         differ = sum(bool(one.significant) for facet in self.facets for one in facet.groups)
-        told = (
+        sentence = (
             f"DeclaredOutcomes: {self.measured}, {len(self.to_frame())} declared groups, {differ} of which differ "
             "significantly from everybody else"
         )
         shown = ["facet", "group", "rows", "mean", "difference", "difference_low", "difference_high", "p_adjusted"]
-        return told, self.to_frame()[shown]
+        return sentence, self.to_frame()[shown]
 
 
 _COLUMNS = (

@@ -16,7 +16,7 @@ from bdt_core.fairness.coding import Threshold, code_column, column, numbers
 from bdt_core.fairness.counting import code_groups
 from bdt_core.fairness.counts import OUTSIDE, CountTable
 from bdt_core.fairness.favourable import Positive, favourable
-from bdt_core.fairness.measured import Measured, measured
+from bdt_core.fairness.measured import MetricValues, measured
 from bdt_core.inference.auc import AreaSpread, area_under_curve_of_counts
 from bdt_core.inference.persons import Persons, PersonSums, PlacedSums, area_spread, placement_steps
 from bdt_core.said import say
@@ -108,7 +108,7 @@ def count_scores(
     return [replace(one, by_persons=spread) for one, spread in zip(counts, spreads, strict=True)]
 
 
-def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> Measured:
+def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> MetricValues:
     """Chance that a row with a positive label scores above one with a negative label, inside each group.
 
     Parameters
@@ -119,19 +119,19 @@ def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> Measured:
 
     Returns
     -------
-    Measured
+    MetricValues
         One entry per group, in [0, 1]; .5 tells nothing.
     """
-    found = [
+    of_groups = [
         area_under_curve_of_counts(one.positive, one.negative, alpha=alpha, by_persons=one.by_persons) for one in counts
     ]
     reasons: list[str | None] = []
-    for one in found:
-        missing = "positive" if not one.n_a else "negative" if not one.n_b else None
+    for area in of_groups:
+        missing = "positive" if not area.n_a else "negative" if not area.n_b else None
         reasons.append(None if missing is None else say(f"nobody with a {missing} label and a score"))
-    areas = [[np.nan if x is None else x for x in (one.auc, one.low, one.high)] for one in found]
+    areas = [[np.nan if x is None else x for x in (one.auc, one.low, one.high)] for one in of_groups]
     estimate, low, high = np.array(areas, dtype=np.float64).reshape(-1, 3).T
-    n, events = np.array([(one.n_a + one.n_b, one.n_a) for one in found], dtype=np.float64).reshape(-1, 2).T
+    n, events = np.array([(one.n_a + one.n_b, one.n_a) for one in of_groups], dtype=np.float64).reshape(-1, 2).T
     return measured(estimate, (low, high), reasons, n, events)
 
 
@@ -156,7 +156,7 @@ class _Placed(PlacedSums):
 
     def spreads(self, groups: int, persons: int) -> list[AreaSpread | None]:
         """Of the area of each group; None where a label has no rows."""
-        found: list[AreaSpread | None] = []
+        spreads: list[AreaSpread | None] = []
         for group in range(groups):
             sums = []
             for side in (1, 0):
@@ -164,8 +164,8 @@ class _Placed(PlacedSums):
                 of_persons = np.zeros((2, persons), dtype=np.int64)
                 of_persons[:, self.places[at] // (2 * groups)] = self.sums[:, at]
                 sums.append(PersonSums(*of_persons))
-            found.append(area_spread(*sums) if all(one.rows.any() for one in sums) else None)
-        return found
+            spreads.append(area_spread(*sums) if all(one.rows.any() for one in sums) else None)
+        return spreads
 
 
 def _place_block(frame: pd.DataFrame, asked: _Asked, counts: Sequence[ScoreCounts], persons: Persons) -> _Placed:
@@ -202,12 +202,12 @@ def _scored(frame: pd.DataFrame, asked: _Asked) -> tuple[NDArray[Any], NDArray[n
     if asked.span is not None:
         low, high = asked.span
         scores = np.rint((np.where(known, scores, low) - low) / (high - low) * STEPS).astype(np.uint16)
-    found = []
+    of_groups = []
     for group in table.groups:
         at = index.get(group)
         rows = order[:0] if at is None else order[ends[at - 1] if at else 0 : ends[at]]
-        found.append(rows[known[rows]])
-    return scores, good, found
+        of_groups.append(rows[known[rows]])
+    return scores, good, of_groups
 
 
 def _tallied(scores: NDArray[Any], negative: NDArray[Any], positive: NDArray[Any]) -> ScoreCounts:
@@ -221,9 +221,9 @@ def _tallied(scores: NDArray[Any], negative: NDArray[Any], positive: NDArray[Any
     return ScoreCounts(occurring[occurs], sums[0][occurs], sums[1][occurs])
 
 
-def _added(several: Sequence[ScoreCounts]) -> ScoreCounts:
+def _added(counts: Sequence[ScoreCounts]) -> ScoreCounts:
     """Counts of one group in all blocks."""
     scores, negative, positive = (
-        np.concatenate([getattr(one, name) for one in several]) for name in ("scores", "negative", "positive")
+        np.concatenate([getattr(one, name) for one in counts]) for name in ("scores", "negative", "positive")
     )
-    return several[0] if len(several) == 1 else _tallied(scores, negative, positive)
+    return counts[0] if len(counts) == 1 else _tallied(scores, negative, positive)

@@ -44,21 +44,21 @@ def table_of_arrays(
     >>> list(frame.columns), facet, columns
     (['sex', 'y_true'], ('sex',), {'y_true': 'y_true'})
     """
-    found = _named(groups)
-    facet = tuple(found)
+    named = _named(groups)
+    facet = tuple(named)
     columns: dict[str, str] = {}
     for name, values in ((Y_TRUE, y_true), (Y_PRED, y_pred), (SCORE, score), (WEIGHT, weight)):
         if values is None:
             continue
         columns[name] = name
-        while columns[name] in found:
+        while columns[name] in named:
             columns[name] += "_"
-        found[columns[name]] = _one_dimensional(values, name)
-    lengths = {name: len(values) for name, values in found.items()}
+        named[columns[name]] = _one_dimensional(values, name)
+    lengths = {name: len(values) for name, values in named.items()}
     if len(set(lengths.values())) > 1:
-        told = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
-        raise DataError(f"Arrays must have one value per row, and these differ in length: {told}.")
-    return pd.DataFrame(found), facet, columns
+        listed = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
+        raise DataError(f"Arrays must have one value per row, and these differ in length: {listed}.")
+    return pd.DataFrame(named), facet, columns
 
 
 def _named(groups: Any) -> dict[str, Any]:

@@ -194,17 +194,23 @@ def judge_characteristics(table: Rows, spec: AuditSpec) -> Characteristics:
         for _, side in levels
     ]
     alpha = spec.significance.alpha
-    found, selected = (
+    of_labels, selected = (
         [None] * len(levels) if one is None else _relations(people.compare([(side, one) for _, side in levels]), alpha)
         for one in (happened, selects)
     )
     pairs = [(group, side) for (_, side), several in zip(levels, burdened, strict=True) for _, group in several]
     burdens = iter(_relations(people.compare(pairs), alpha))
     listed: dict[str, list[CharacteristicLevel]] = {}
-    for (name, side), of_label, of_prediction, several in zip(levels, found, selected, burdened, strict=True):
-        told = [Burden(column, group.words, one) for column, group in several if (one := next(burdens)) is not None]
-        told.sort(key=lambda one: -one.relation.difference)
-        level = CharacteristicLevel(side.words, int(side.inside.sum()), of_label, of_prediction, tuple(told))
+    for (name, side), of_label, of_prediction, pairs_of_level in zip(
+        levels, of_labels, selected, burdened, strict=True
+    ):
+        weighed = [
+            Burden(column, group.words, relation)
+            for column, group in pairs_of_level
+            if (relation := next(burdens)) is not None
+        ]
+        weighed.sort(key=lambda one: -one.relation.difference)
+        level = CharacteristicLevel(side.words, int(side.inside.sum()), of_label, of_prediction, tuple(weighed))
         listed.setdefault(name, []).append(level)
     characteristics = [
         Characteristic(name, tuple(sorted(several, key=lambda one: -one.raised))) for name, several in listed.items()
@@ -217,9 +223,9 @@ def judge_characteristics(table: Rows, spec: AuditSpec) -> Characteristics:
     )
 
 
-def _result(spec: AuditSpec, **found: Any) -> Characteristics:
+def _result(spec: AuditSpec, **members: Any) -> Characteristics:
     label, prediction = spec.group_columns()
-    given: dict[str, Any] = {"characteristics": ()} | found
+    given: dict[str, Any] = {"characteristics": ()} | members
     return Characteristics(
         label=label,
         prediction=prediction,
@@ -279,11 +285,11 @@ class _People:
         counts = np.array(
             [[np.count_nonzero(x) for one in (a, b) for x in (has & one, one)] for a, b, has in split], dtype=np.int64
         )
-        found = compare_count_arrays(*counts.T, alpha=self.alpha, min_rows=self.min_rows)
+        comparisons = compare_count_arrays(*counts.T, alpha=self.alpha, min_rows=self.min_rows)
         if self.persons is None or self.who is None:
-            return found
+            return comparisons
         of_persons = []
-        for comparison, (a, b, has) in zip(found, split, strict=True):
+        for comparison, (a, b, has) in zip(comparisons, split, strict=True):
             first, other = (
                 person_sums(has[one].astype(np.float64), self.who[one], self.persons.size) for one in (a, b)
             )
@@ -323,14 +329,14 @@ def _sides(frame: pd.DataFrame, name: str, spec: AuditSpec, people: _People) -> 
     known = np.array([one is not None for one in coded.levels], dtype=np.bool_)[coded.codes]
     rows = np.bincount(coded.codes, minlength=len(coded.levels))
     most = sorted(range(len(coded.levels)), key=lambda i: (-rows[i], level_order(coded.levels[i])))
-    several = []
+    sides = []
     for i in sorted(
         (i for i in most[:MOST_LEVELS] if coded.levels[i] is not None), key=lambda i: level_order(coded.levels[i])
     ):
         level = coded.levels[i]
-        told = f"{name} {level}" if name in spec.groups.thresholds else words.value_condition(name, level)
-        several.append(_Side(told, coded.codes == i, known))
-    return [one for one in several if people.are_enough(one)]
+        text = f"{name} {level}" if name in spec.groups.thresholds else words.value_condition(name, level)
+        sides.append(_Side(text, coded.codes == i, known))
+    return [one for one in sides if people.are_enough(one)]
 
 
 def _quarters(name: str, values: Floats, known: Mask) -> Iterator[_Side]:
@@ -364,12 +370,14 @@ def _relations(comparisons: Sequence[Comparison], alpha: float) -> list[Relation
     p_values = [one.p_value for one in comparisons]
     adjusted = adjust_p_values(p_values, "holm")
     tests, rejected = sum(one is not None for one in p_values), int((adjusted <= alpha).sum())
-    found: list[Relation | None] = []
-    for one, p_value in zip(comparisons, adjusted.tolist(), strict=True):
-        if np.isnan(p_value) or one.mean_a is None or one.mean_b is None or one.difference is None:
-            found.append(None)
+    relations: list[Relation | None] = []
+    for comparison, p_value in zip(comparisons, adjusted.tolist(), strict=True):
+        if np.isnan(p_value) or comparison.mean_a is None or comparison.mean_b is None or comparison.difference is None:
+            relations.append(None)
             continue
-        interval = corrected_interval(one, p_value, correction="holm", tests=tests, rejected=rejected)
+        interval = corrected_interval(comparison, p_value, correction="holm", tests=tests, rejected=rejected)
         assert interval is not None
-        found.append(Relation(one.mean_a, one.mean_b, one.difference, *interval, p_value, p_value <= alpha))
-    return found
+        relations.append(
+            Relation(comparison.mean_a, comparison.mean_b, comparison.difference, *interval, p_value, p_value <= alpha)
+        )
+    return relations

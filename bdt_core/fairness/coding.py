@@ -68,8 +68,8 @@ class Coded:
     def rows_with(self, holds: Callable[[Level], bool]) -> NDArray[np.bool_]:
         """Rows with a level for which something holds."""
         of_level = np.array([holds(one) for one in self.levels] or [False], dtype=np.bool_)
-        found: NDArray[np.bool_] = of_level[self.codes]
-        return found
+        inside: NDArray[np.bool_] = of_level[self.codes]
+        return inside
 
     def counted(self) -> dict[Level, int]:
         """Rows of each level that occurs."""
@@ -117,10 +117,10 @@ def column(frame: pd.DataFrame, name: str) -> pd.Series[Any]:
     """Return one column, or say which names there are."""
     if name not in frame.columns:
         raise DataError(f'There is no column "{name}". {did_you_mean(str(name), frame.columns)}')
-    found = frame[name]
-    if isinstance(found, pd.DataFrame):
-        raise DataError(f'There are {found.shape[1]} columns named "{name}". Expected one.')
-    return found
+    series = frame[name]
+    if isinstance(series, pd.DataFrame):
+        raise DataError(f'There are {series.shape[1]} columns named "{name}". Expected one.')
+    return series
 
 
 def numbers(series: pd.Series[Any], name: str) -> NDArray[np.float64]:
@@ -173,7 +173,7 @@ def level_order(level: Level) -> tuple[int, float, str]:
     return (1, 0.0, level) if isinstance(level, str) else (0, level, "")
 
 
-def is_same(level: Level, wanted: Level) -> bool:
+def is_same(level: Level, asked: Level) -> bool:
     """Whether a level is the value that is asked for: a number is also the text that writes it.
 
     Columns of categories and of texts often hold numbers as texts, and specifications the other way round.
@@ -183,16 +183,16 @@ def is_same(level: Level, wanted: Level) -> bool:
     >>> is_same("1", 1), is_same("1.0", 1), is_same(1, "1"), is_same("01", 1), is_same("01", "1"), is_same(None, None)
     (True, True, True, False, False, False)
     """
-    if level is None or wanted is None or isinstance(level, str) == isinstance(wanted, str):
-        return level is not None and level == wanted
-    text, number = (level, wanted) if isinstance(level, str) else (wanted, level)
+    if level is None or asked is None or isinstance(level, str) == isinstance(asked, str):
+        return level is not None and level == asked
+    text, number = (level, asked) if isinstance(level, str) else (asked, level)
     return text in (str(number), f"{number}.0" if isinstance(number, int) else "")
 
 
 def values_of(given: Value | Iterable[Value]) -> tuple[Level, ...]:
     """Return one value, or several, as a tuple of levels."""
-    several = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
-    return tuple(canonical(one) for one in several)
+    values = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    return tuple(canonical(one) for one in values)
 
 
 def smallest_unsigned(values: int) -> type[np.unsignedinteger[Any]]:

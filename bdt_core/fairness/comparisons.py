@@ -10,9 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.fairness.confusion import Cells, Floats
-from bdt_core.fairness.measured import Measured, first, measured_each, where, where_each
+from bdt_core.fairness.measured import MetricValues, first, measured_each, where, where_each
 from bdt_core.fairness.omnibus import equal_rates_p_value
-from bdt_core.fairness.rates import Rate, evaluate_all
+from bdt_core.fairness.rates import CountedRate, evaluate_all
 from bdt_core.fairness.simultaneous import (
     contrasts_critical_value,
     pairs_critical_value,
@@ -34,9 +34,9 @@ _UNDEFINED: _Interval = (math.nan, math.nan, math.nan)
 class AgainstReference(NamedTuple):
     """A rate of each group compared with the reference, and limits that hold for all groups at once."""
 
-    difference: Measured
+    difference: MetricValues
     difference_together: tuple[Floats, Floats]
-    ratio: Measured
+    ratio: MetricValues
     ratio_together: tuple[Floats, Floats]
 
 
@@ -184,7 +184,7 @@ def _ranges(compared: Sequence[_Compared], cells: Cells, min_rows: int) -> list[
     ratios = range_of_pairs(finite, low, high, ratio_limits)
     out = []
     p_values: dict[tuple[str, bytes], float | None] = {}
-    for i, one in enumerate(compared):
+    for i, compared_range in enumerate(compared):
         among, excluded = values[i][enough[i]], ~enough[i] & (cells.rows.n > 0)
         if kept[i] < 2:
             few = "{N} groups with enough rows; two are needed"
@@ -193,8 +193,11 @@ def _ranges(compared: Sequence[_Compared], cells: Cells, min_rows: int) -> list[
             out.append(Range(_UNDEFINED, _UNDEFINED, reason, excluded, None))
             continue
         p_value = None
-        if one.test:
-            same = (one.proportion.name, enough[i].tobytes())  # a rate has one test, alone and as one of several
+        if compared_range.test:
+            same = (
+                compared_range.proportion.name,
+                enough[i].tobytes(),
+            )  # a rate has one test, alone and as one of several
             if same not in p_values:
                 p_values[same] = equal_rates_p_value(events[i][enough[i]], n[i][enough[i]])
             p_value = p_values[same]
@@ -219,36 +222,36 @@ def _extremes(
     return difference, (smallest / largest, 1.0 / ratios[1], 1.0 / max(ratios[0], 1.0)), None
 
 
-def _worst(several: Sequence[Range]) -> Range:
+def _worst(ranges: Sequence[Range]) -> Range:
     """The largest difference and the smallest ratio of several ranges, whose p-values are combined by Bonferroni."""
-    if len(several) == 1:
-        return several[0]
-    excluded = np.logical_or.reduce([one.excluded for one in several])
-    reason = next((one.reason for one in several if one.reason is not None), None)
+    if len(ranges) == 1:
+        return ranges[0]
+    excluded = np.logical_or.reduce([one.excluded for one in ranges])
+    reason = next((one.reason for one in ranges if one.reason is not None), None)
     if reason is not None:
         return Range(_UNDEFINED, _UNDEFINED, reason, excluded, None)
-    p_values = [one.p_value for one in several if one.p_value is not None]
+    p_values = [one.p_value for one in ranges if one.p_value is not None]
     return Range(
-        tuple(max(one.difference[i] for one in several) for i in range(3)),  # type: ignore[arg-type]
-        tuple(min(one.ratio[i] for one in several) for i in range(3)),  # type: ignore[arg-type]
+        tuple(max(one.difference[i] for one in ranges) for i in range(3)),  # type: ignore[arg-type]
+        tuple(min(one.ratio[i] for one in ranges) for i in range(3)),  # type: ignore[arg-type]
         None,
         excluded,
         min(1.0, len(p_values) * min(p_values)) if p_values else None,
     )
 
 
-def _reference_critical(rate: Rate, reference: int | None, alpha: float) -> Floats:
+def _reference_critical(rate: CountedRate, reference: int | None, alpha: float) -> Floats:
     """Critical value of each rate for all its comparisons with the reference that can be made."""
     usable = rate.effective_n > 0
-    one = contrasts_critical_value(1, 1.0 - alpha)
+    of_pair = contrasts_critical_value(1, 1.0 - alpha)
     if reference is None:
         compared = usable.sum(axis=1).tolist()
-        return np.array([contrasts_critical_value(k, 1.0 - alpha) if k > 2 else one for k in compared])
+        return np.array([contrasts_critical_value(k, 1.0 - alpha) if k > 2 else of_pair for k in compared])
     # One event and one other more: no group has a variance of 0.
     events, others = rate.effective_events + 1.0, rate.effective_n - rate.effective_events + 1.0
     variances = np.where(usable, events * others / (events + others) ** 3, np.nan)
     # A rate and its complement have the same variances: one of them is enough.
     family = {row.tobytes(): i for i, row in enumerate(variances)}
-    found = reference_critical_value(variances[list(family.values())], reference, 1.0 - alpha)
-    critical = dict(zip(family, np.nan_to_num(found, nan=one).tolist(), strict=True))
+    of_family = reference_critical_value(variances[list(family.values())], reference, 1.0 - alpha)
+    critical = dict(zip(family, np.nan_to_num(of_family, nan=of_pair).tolist(), strict=True))
     return np.array([critical[row.tobytes()] for row in variances])

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bdt_core.fairness.confusion import Floats
 from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, CountTable
-from bdt_core.fairness.measured import Measured, first, measured, reasons, where
+from bdt_core.fairness.measured import MetricValues, first, measured, reasons, where
 from bdt_core.inference import newcombe_interval
 
 Outcome = Literal["label", "prediction"]
@@ -32,7 +32,7 @@ def outcomes_by_stratum(
     return np.stack([counts[..., ~good].sum(-1), counts[..., good].sum(-1)], axis=-1)
 
 
-def conditional_disparity(d: Floats, a: Floats, alpha: float) -> Measured:
+def conditional_disparity(d: Floats, a: Floats, alpha: float) -> MetricValues:
     """Conditional demographic disparity, for k pairs of d and a.
 
     Parameters
@@ -44,7 +44,7 @@ def conditional_disparity(d: Floats, a: Floats, alpha: float) -> Measured:
 
     Returns
     -------
-    Measured
+    MetricValues
         sum_i n_i / n (share of d among the unfavourable - share of d among the favourable), over the strata that
         have both outcomes; positive is against d. The interval joins Newcombe's of the strata, whose sizes are
         taken as fixed.

@@ -88,15 +88,15 @@ class CountTable:
 
     def missing(self) -> dict[str, int]:
         """Rows without a value, per column; a row can be missing several."""
-        found = {}
+        missing = {}
         for i, facet in enumerate(self.facets):
-            found[facet] = int(self.counts[[group[i] is None for group in self.groups]].sum())
+            missing[facet] = int(self.counts[[group[i] is None for group in self.groups]].sum())
         for axis, (name, levels) in enumerate(self._named_axes(), start=1):
             if name is not None:
-                found[name] = int(np.compress([one is None for one in levels], self.counts, axis=axis).sum())
+                missing[name] = int(np.compress([one is None for one in levels], self.counts, axis=axis).sum())
         if self.score is not None:
-            found[self.score] = int(self.counts[..., NO_SCORE].sum())
-        return found
+            missing[self.score] = int(self.counts[..., NO_SCORE].sum())
+        return missing
 
     def by(self, *facets: str) -> CountTable:
         """Sum over all facets but these.
@@ -247,11 +247,11 @@ def merge(tables: Iterable[CountTable]) -> CountTable:
     >>> merge(count_rows(day, ["sex"], label="y") for day in days).groups
     (('f',), ('m',))
     """
-    several = iter(tables)
-    first = next(several, None)
+    remaining = iter(tables)
+    first = next(remaining, None)
     if first is None:
         raise DataError("There is no count table to merge.")
-    return reduce(CountTable.__add__, several, first)
+    return reduce(CountTable.__add__, remaining, first)
 
 
 def group_order(group: Sequence[Level]) -> tuple[tuple[int, float, str], ...]:
@@ -262,6 +262,6 @@ def group_order(group: Sequence[Level]) -> tuple[tuple[int, float, str], ...]:
 def _united(first: tuple[Any, ...], second: tuple[Any, ...], are_groups: bool) -> tuple[Any, ...]:
     key: Callable[[Any], Any] = group_order if are_groups else level_order
     united: dict[Any, Any] = {}
-    for one in (*first, *second):  # True equals 1: the number stays, whichever came first
-        united[one] = min(united.get(one, one), one, key=repr)
+    for level in (*first, *second):  # True equals 1: the number stays, whichever came first
+        united[level] = min(united.get(level, level), level, key=repr)
     return tuple(sorted(united.values(), key=key))

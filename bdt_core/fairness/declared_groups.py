@@ -163,12 +163,12 @@ class GroupMetrics(AuditPart):
 
     def __getitem__(self, facet: str | tuple[str, ...]) -> BiasMetrics:
         """All metrics of one grouping, by its column, or its columns."""
-        wanted = (facet,) if isinstance(facet, str) else tuple(facet)
-        for one in self.facets:
-            if one.metrics.facets == wanted:
-                return one.metrics
+        columns = (facet,) if isinstance(facet, str) else tuple(facet)
+        for grouping in self.facets:
+            if grouping.metrics.facets == columns:
+                return grouping.metrics
         known = [one.metrics.facet for one in self.facets]
-        raise SpecError(f'No grouping is by "{" & ".join(wanted)}". {did_you_mean(" & ".join(wanted), known)}')
+        raise SpecError(f'No grouping is by "{" & ".join(columns)}". {did_you_mean(" & ".join(columns), known)}')
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group of each grouping.
@@ -182,11 +182,11 @@ class GroupMetrics(AuditPart):
         if not self.facets:
             return pd.DataFrame(columns=["facet", "group", "rows"])
         parts = []
-        for one in self.facets:
-            rates = one.metrics.by_group
-            rates[np.array(one.sizes) < self.spec.significance.min_rows] = np.nan
-            names = [group_name(group) for group in one.groups]
-            parts.append(rates.assign(facet=one.metrics.facet, group=names, rows=one.rows))
+        for grouping in self.facets:
+            rates = grouping.metrics.by_group
+            rates[np.array(grouping.sizes) < self.spec.significance.min_rows] = np.nan
+            names = [group_name(group) for group in grouping.groups]
+            parts.append(rates.assign(facet=grouping.metrics.facet, group=names, rows=grouping.rows))
         whole = pd.concat(parts, ignore_index=True)
         first = ["facet", "group", "rows"]
         return whole[[*first, *(name for name in whole.columns if name not in first)]]
@@ -240,24 +240,25 @@ class GroupMetrics(AuditPart):
             name: code_column(named, name, cuts.get(name))
             for name in dict.fromkeys(name for one in self.facets for name in one.metrics.facets)
         }
-        found = {}
-        for one in self.facets:
-            for group in one.groups:
+        members = {}
+        for grouping in self.facets:
+            for group in grouping.groups:
                 inside = np.ones(len(frame), dtype=bool)
-                for name, level in zip(one.metrics.facets, group, strict=True):
+                for name, level in zip(grouping.metrics.facets, group, strict=True):
                     inside &= coded[name].rows_with(partial(eq, level))
                 who = [
-                    words.value_condition(name, level) for name, level in zip(one.metrics.facets, group, strict=True)
+                    words.value_condition(name, level)
+                    for name, level in zip(grouping.metrics.facets, group, strict=True)
                 ]
-                found[words.all_of(who)] = inside
-        return pd.DataFrame(found, index=frame.index)
+                members[words.all_of(who)] = inside
+        return pd.DataFrame(members, index=frame.index)
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         frame = self.to_frame()
-        told = (
+        sentence = (
             f"Declared groups: {len(frame)} by {words.listing([one.metrics.facet for one in self.facets] or ['none'])}"
         )
-        return told, frame[list(frame.columns[:_GLANCE_COLUMNS])]
+        return sentence, frame[list(frame.columns[:_GLANCE_COLUMNS])]
 
 
 @dataclass(frozen=True)
@@ -309,9 +310,9 @@ def count_groups(source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> GroupC
     """
     blocks = in_blocks(source).map_source_blocks(partial(_count_block, spec=spec))
     tables, notes = [], []
-    for facets, several in zip(spec.facets, zip(*blocks, strict=True), strict=True):
-        counted = [one for one in several if one is not None]
-        if len(counted) < len(several):
+    for facets, of_blocks in zip(spec.facets, zip(*blocks, strict=True), strict=True):
+        counted = [one for one in of_blocks if one is not None]
+        if len(counted) < len(of_blocks):
             notes.append(
                 joined(
                     [
@@ -552,15 +553,15 @@ def _count_persons(
 def _count_persons_in_block(
     frame: pd.DataFrame, spec: AuditSpec, persons: Persons, tables: Sequence[CountTable]
 ) -> list[PersonCells]:
-    numbers, wanted, cuts = persons.numbers(frame[KEY].to_numpy()), favourable_values(spec), _thresholds(spec)
-    return [count_persons_of(frame, numbers, one, wanted, cuts) for one in tables]
+    numbers, positives, cuts = persons.numbers(frame[KEY].to_numpy()), favourable_values(spec), _thresholds(spec)
+    return [count_persons_of(frame, numbers, one, positives, cuts) for one in tables]
 
 
 def _merged(tables: Sequence[CountTable]) -> CountTable:
     """Counts of all blocks; each has not too many cells, and they must not have them together."""
     merged = tables[0]
-    for one in tables[1:]:
-        merged = merged + one
+    for table in tables[1:]:
+        merged = merged + table
         if merged.counts.size > MAX_CELLS:
             raise DataError(
                 f"There are more than {MAX_CELLS:,} combinations of {', '.join(merged.facets)} and the other columns, "
@@ -579,10 +580,10 @@ def _check_reference(counts: GroupCounts) -> None:
         )
 
 
-def _reference(table: CountTable, wanted: Value | list[Value]) -> Value | tuple[Value, ...]:
+def _reference(table: CountTable, named: Value | list[Value]) -> Value | tuple[Value, ...]:
     """The reference of this grouping; the largest group where the one that was named belongs to another."""
-    if _as_text(wanted) in (LARGEST, EVERYBODY_ELSE, *map(group_name, table.groups)):
-        return tuple(wanted) if isinstance(wanted, list) else wanted
+    if _as_text(named) in (LARGEST, EVERYBODY_ELSE, *map(group_name, table.groups)):
+        return tuple(named) if isinstance(named, list) else named
     return LARGEST
 
 

@@ -70,11 +70,13 @@ def draw_rows(source: SourceBlocks, names: Sequence[str], rows: int) -> tuple[pd
         drawn = np.floor(share * np.sum(counts, axis=0) + _uniform(candidates)).astype(np.int64)
         hashes.append(candidates[drawn > 0])
         copies.append(drawn[drawn > 0])
-    wanted = np.concatenate(hashes)
-    found = pd.concat(source.map_source_blocks(partial(_rows_with, names=names, hashes=wanted)), ignore_index=True)
-    content = _content(found, names)
+    drawn_hashes = np.concatenate(hashes)
+    drawn_rows = pd.concat(
+        source.map_source_blocks(partial(_rows_with, names=names, hashes=drawn_hashes)), ignore_index=True
+    )
+    content = _content(drawn_rows, names)
     _, first = np.unique(content, return_index=True)
-    return found.take(np.repeat(first, np.concatenate(copies))).reset_index(drop=True), sum(sizes)
+    return drawn_rows.take(np.repeat(first, np.concatenate(copies))).reset_index(drop=True), sum(sizes)
 
 
 def _may_be_drawn(frame: pd.DataFrame, names: Sequence[str], share: float, passes: int, at: int) -> Hashes:

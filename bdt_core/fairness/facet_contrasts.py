@@ -36,17 +36,17 @@ def facet_contrasts(table: CountTable, facet_values: FacetValues | None) -> Face
     if facet_values is None:
         return FacetContrasts(table.groups, None)
     if isinstance(facet_values, Threshold):
-        wanted: list[Group] = [(facet_values.above,)]
+        of_d: list[Group] = [(facet_values.above,)]
     elif isinstance(facet_values, str) or not isinstance(facet_values, Iterable):
-        wanted = [(canonical(facet_values),)]
+        of_d = [(canonical(facet_values),)]
     else:
-        wanted = [values_of(one) if isinstance(one, tuple) else (canonical(one),) for one in facet_values]
-    if not wanted or any(len(group) != len(table.facets) for group in wanted):
+        of_d = [values_of(one) if isinstance(one, tuple) else (canonical(one),) for one in facet_values]
+    if not of_d or any(len(group) != len(table.facets) for group in of_d):
         raise SpecError(f"facet_values must name one value for each of: {', '.join(table.facets)}.")
-    members = np.array([[any(map(_is_group, repeat(one), wanted)) for one in table.groups]], dtype=np.float64)
-    name = wanted[0] if len(wanted) == 1 else (", ".join(group_name(group) for group in wanted),)
+    members = np.array([[any(map(_is_group, repeat(one), of_d)) for one in table.groups]], dtype=np.float64)
+    name = of_d[0] if len(of_d) == 1 else (", ".join(group_name(group) for group in of_d),)
     return FacetContrasts((name,), members)
 
 
-def _is_group(group: Group, wanted: Group) -> bool:
-    return all(map(is_same, group, wanted))
+def _is_group(group: Group, asked: Group) -> bool:
+    return all(map(is_same, group, asked))

@@ -24,8 +24,8 @@ def favourable(levels: tuple[Level, ...], positive: Positive) -> NDArray[np.bool
     >>> favourable((0, 1, "yes"), [1, "yes"]).tolist(), favourable(("<= 5", "> 5"), Threshold(5)).tolist()
     ([False, True, True], [False, True])
     """
-    wanted = (positive.above,) if isinstance(positive, Threshold) else values_of(positive)
-    return np.array([any(is_same(level, one) for one in wanted) for level in levels], dtype=bool)
+    values = (positive.above,) if isinstance(positive, Threshold) else values_of(positive)
+    return np.array([any(is_same(level, one) for one in values) for level in levels], dtype=bool)
 
 
 def refuse_absent(table: CountTable, positive: Positive, positive_prediction: Positive, keys: tuple[str, str]) -> None:
@@ -49,20 +49,20 @@ def refuse_absent(table: CountTable, positive: Positive, positive_prediction: Po
     label, prediction = (
         tuple(one for one in several if one is not None) for several in (table.labels, table.predictions)
     )
-    for name, levels, others, wanted, key in (
+    for name, levels, others, good, key in (
         (table.label, label, prediction, positive, keys[0]),
         (table.prediction, prediction, label, positive_prediction, keys[1]),
     ):
-        if name is None or not levels or favourable(levels, wanted).any():
+        if name is None or not levels or favourable(levels, good).any():
             continue
         alike = set(levels) <= set(others) or {*levels, *others} <= {0, 1}
-        if alike and favourable(others, wanted).any():
+        if alike and favourable(others, good).any():
             continue
-        asked = [wanted.above] if isinstance(wanted, Threshold) else [repr(one) for one in values_of(wanted)]
-        shown = [str(one) if isinstance(wanted, Threshold) else repr(one) for one in levels[:_SHOWN]]
+        asked = [good.above] if isinstance(good, Threshold) else [repr(one) for one in values_of(good)]
+        shown = [str(one) if isinstance(good, Threshold) else repr(one) for one in levels[:_SHOWN]]
         mend = (
             "Set a lower threshold."
-            if isinstance(wanted, Threshold)
+            if isinstance(good, Threshold)
             else "Name one that it has, or list one for each of label and prediction."
         )
         raise DataError(

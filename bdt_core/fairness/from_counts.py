@@ -20,8 +20,8 @@ from bdt_core.fairness.confusion import Cells, Floats, confusion_cells
 from bdt_core.fairness.counts import FIXED_POINT, CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetContrasts, FacetValues, facet_contrasts
 from bdt_core.fairness.favourable import Positive, favourable
-from bdt_core.fairness.functions_of_counts import Drawn, drawn_functions, function_comparisons, function_values
-from bdt_core.fairness.measured import Measured, first, measured_each, nothing, where, where_each
+from bdt_core.fairness.functions_of_counts import DrawnValues, drawn_functions, function_comparisons, function_values
+from bdt_core.fairness.measured import MetricValues, first, measured_each, nothing, where, where_each
 from bdt_core.fairness.metric_results import BiasMetrics, Kind, Metric, group_name
 from bdt_core.fairness.persons import PersonMoments, as_persons
 from bdt_core.fairness.post_training import generalized_entropy, post_training_metrics
@@ -59,7 +59,7 @@ def metrics_from_counts(
     distribution: Literal["all", "two"] = "all",
     alpha: float = 0.05,
     min_rows: int = 30,
-    from_rows: Mapping[str, Measured] | None = None,
+    from_rows: Mapping[str, MetricValues] | None = None,
     favourable_outcome: Favourable = "positive",
     persons: PersonMoments | None = None,
 ) -> BiasMetrics:
@@ -123,17 +123,17 @@ def metrics_from_counts(
     scores = score_moments(known)
     good = favourable(known.labels, positive)
     chosen = favourable(known.predictions, positive if positive_prediction is None else positive_prediction)
-    wanted = cells
+    of_favourable_outcome = cells
     if favourable_outcome == "negative":
-        good, chosen, wanted = ~good, ~chosen, cells.turned()
+        good, chosen, of_favourable_outcome = ~good, ~chosen, cells.turned()
         given = {name: _turned(one) if name == "FT" else one for name, one in given.items()}
-    of_favourable = _clarify_metrics(known, wanted, contrasts, good, chosen, distribution, alpha, given)
+    of_favourable = _clarify_metrics(known, of_favourable_outcome, contrasts, good, chosen, distribution, alpha, given)
     functions = {} if _lacks(known, RATES["accuracy"]) else drawn_functions(cells)
     metrics = [
         *_group_rates(known, cells, functions, positive, alpha, given),
-        *(of_favourable if wanted is cells else map(_in_our_words, of_favourable)),
+        *(of_favourable if of_favourable_outcome is cells else map(_in_our_words, of_favourable)),
         *_reference_metrics(known, cells, functions, at_reference, alpha),
-        *_range_metrics(known, cells, wanted, None if scores is None else scores[0], alpha, min_rows),
+        *_range_metrics(known, cells, of_favourable_outcome, None if scores is None else scores[0], alpha, min_rows),
     ]
     return BiasMetrics(
         facets=table.facets,
@@ -156,12 +156,12 @@ def metrics_from_counts(
 
 def _rows_seen_with(known: CountTable) -> dict[str, int]:
     """Of the rows that metrics see, those with a value of the columns that only some of them need."""
-    found = {}
+    seen = {}
     if known.score is not None:
-        found[known.score] = known.rows - known.missing()[known.score]
+        seen[known.score] = known.rows - known.missing()[known.score]
     if known.stratum is not None:
-        found[known.stratum] = known.known(in_strata=True).rows
-    return found
+        seen[known.stratum] = known.known(in_strata=True).rows
+    return seen
 
 
 def _reference(table: CountTable, reference: Value | tuple[Value, ...], cells: Cells) -> int | None:
@@ -183,10 +183,10 @@ def _reference(table: CountTable, reference: Value | tuple[Value, ...], cells: C
 def _group_rates(
     table: CountTable,
     cells: Cells,
-    functions: Mapping[str, Drawn],
+    functions: Mapping[str, DrawnValues],
     positive: Positive,
     alpha: float,
-    given: Mapping[str, Measured],
+    given: Mapping[str, MetricValues],
 ) -> list[Metric]:
     """Rates of each group, functions of its counts, and the metrics of its scores.
 
@@ -198,11 +198,13 @@ def _group_rates(
     low, high = rates.interval(1.0 - alpha)
     no_rows = where(cells.rows.n == 0, "no rows")
     nobody = where_each(rates.n == 0, [one.nobody for one in proportions.values()])
-    found = measured_each(rates.estimate, (low, high), [first(no_rows, one) for one in nobody], rates.n, rates.events)
+    of_proportions = measured_each(
+        rates.estimate, (low, high), [first(no_rows, one) for one in nobody], rates.n, rates.events
+    )
     out = {} if table.score is None else score_metrics(table, positive, alpha)
-    for (name, proportion), one in zip(proportions.items(), found, strict=True):
+    for (name, proportion), values in zip(proportions.items(), of_proportions, strict=True):
         lacks = _lacks(table, proportion)
-        out[name] = nothing(size, lacks, cells.rows.n) if lacks else _changed(name, one)
+        out[name] = nothing(size, lacks, cells.rows.n) if lacks else _changed(name, values)
     lacks = _lacks(table, RATES["accuracy"])
     for name in function_metrics():
         out[name] = (
@@ -213,7 +215,7 @@ def _group_rates(
     return _metrics("rate", table.groups, {name: given.get(name) or out.get(name, unknown) for name in GROUP_METRICS})
 
 
-def _changed(name: str, share: Measured) -> Measured:
+def _changed(name: str, share: MetricValues) -> MetricValues:
     """A metric that rises with a proportion; a rate is the proportion itself."""
     if name in RATES:
         return share
@@ -229,7 +231,7 @@ def _clarify_metrics(
     chosen: NDArray[np.bool_],
     distribution: str,
     alpha: float,
-    given: Mapping[str, Measured],
+    given: Mapping[str, MetricValues],
 ) -> list[Metric]:
     """Clarify's metrics of each d against everybody else; `given` are those that were computed from the rows.
 
@@ -239,7 +241,7 @@ def _clarify_metrics(
     d = cells if contrasts.members is None else cells.combined(contrasts.members)
     a = cells.total()[np.zeros(d.rows.n.size, dtype=np.intp)] - d
     size = len(contrasts.values)
-    out: dict[str, Measured] = {}
+    out: dict[str, MetricValues] = {}
     if table.label is None:
         imbalance = pre_training_metrics(d, a, d.weights.n[:, None], a.weights.n[:, None], alpha)["CI"]
         out.update({name: nothing(size, _NO_LABEL, d.rows.n) for name in of_stage("pre_training")})
@@ -274,49 +276,49 @@ def _clarify_metrics(
 
 
 def _reference_metrics(
-    table: CountTable, cells: Cells, functions: Mapping[str, Drawn], reference: int | None, alpha: float
+    table: CountTable, cells: Cells, functions: Mapping[str, DrawnValues], reference: int | None, alpha: float
 ) -> list[Metric]:
     """Differences and ratios of what groups are compared in, against the group at a position or everybody else."""
     if not table.groups:
         return []
     rates = [one for one in RATES.values() if not _lacks(table, one)]
-    found = against_reference(rates, cells, reference, alpha)
-    found += [function_comparisons(name, cells, drawn, reference, alpha) for name, drawn in functions.items()]
+    comparisons = against_reference(rates, cells, reference, alpha)
+    comparisons += [function_comparisons(name, cells, drawn, reference, alpha) for name, drawn in functions.items()]
     names = [*(one.name for one in rates), *functions]
     differences = _metrics(
         "difference",
         table.groups,
-        {f"{name}_difference": against.difference for name, against in zip(names, found, strict=True)},
-        together=[one.difference_together for one in found],
+        {f"{name}_difference": against.difference for name, against in zip(names, comparisons, strict=True)},
+        together=[one.difference_together for one in comparisons],
     )
     ratios = _metrics(
         "ratio",
         table.groups,
-        {f"{name}_ratio": against.ratio for name, against in zip(names, found, strict=True)},
-        together=[one.ratio_together for one in found],
+        {f"{name}_ratio": against.ratio for name, against in zip(names, comparisons, strict=True)},
+        together=[one.ratio_together for one in comparisons],
     )
     return [one for pair in zip(differences, ratios, strict=True) for one in pair]
 
 
 def _range_metrics(
-    table: CountTable, cells: Cells, wanted: Cells, mean_score: Floats | None, alpha: float, min_rows: int
+    table: CountTable, cells: Cells, turned: Cells, mean_score: Floats | None, alpha: float, min_rows: int
 ) -> list[Metric]:
     """The largest difference and the smallest ratio over all groups with enough rows, by every criterion.
 
-    `mean_score`, of shape (groups,), is NaN where undefined; what `wanted` call positive is favourable.
+    `mean_score`, of shape (groups,), is NaN where undefined; what `turned` call positive is favourable.
     """
     criteria = [name for name in in_order_of_results() if not _lacks_for(table, CRITERIA[name], mean_score)]
     by_outcome = {
         of_favourable: [name for name in criteria if CRITERIA[name].of_favourable == of_favourable]
         for of_favourable in (False, True)
     }
-    found = ranges_over_groups(by_outcome[False], cells, mean_score, alpha, min_rows)
-    found |= ranges_over_groups(by_outcome[True], wanted, mean_score, alpha, min_rows)
-    if not found:
+    ranges = ranges_over_groups(by_outcome[False], cells, mean_score, alpha, min_rows)
+    ranges |= ranges_over_groups(by_outcome[True], turned, mean_score, alpha, min_rows)
+    if not ranges:
         return []
     parts_by_name = {
         kind: (one, one.difference if kind.endswith("_difference") else one.ratio)
-        for name, one in found.items()
+        for name, one in ranges.items()
         for kind in CRITERIA[name].kinds
     }
     names = list(parts_by_name)
@@ -338,7 +340,7 @@ def _lacks_for(table: CountTable, criterion: Criterion, mean_score: Floats | Non
     return (criterion.over_mean_score and mean_score is None) or any(_lacks(table, one) for one in criterion.of)
 
 
-def _turned(flips: Measured) -> Measured:
+def _turned(flips: MetricValues) -> MetricValues:
     """The flip test where the other prediction is the favourable one."""
     return flips._replace(estimate=-flips.estimate, low=-flips.high, high=-flips.low)
 
@@ -357,7 +359,7 @@ def _in_our_words(metric: Metric) -> Metric:
 
 def _disparity(
     table: CountTable, contrasts: FacetContrasts, good: NDArray[np.bool_], outcome: Outcome, alpha: float
-) -> Measured:
+) -> MetricValues:
     if table.stratum is None:
         return nothing(len(contrasts.values), "no group column was named to compare within")
     outcomes = outcomes_by_stratum(table.known(in_strata=True), good, outcome, weighted=True)
@@ -368,15 +370,15 @@ def _disparity(
 def _metrics(
     kind: Kind,
     values: tuple[Group, ...],
-    found: Mapping[str, Measured],
+    measured: Mapping[str, MetricValues],
     *,
     together: Sequence[tuple[Floats, Floats]] | None = None,
     tests: Sequence[tuple[float | None, tuple[Group, ...]]] | None = None,
 ) -> list[Metric]:
     """Metrics by name as the report has them: tuples, with None for NaN, and wherever the estimate is NaN."""
-    if not found:
+    if not measured:
         return []
-    limits: list[tuple[Floats, ...]] = [(one.estimate, one.low, one.high) for one in found.values()]
+    limits: list[tuple[Floats, ...]] = [(one.estimate, one.low, one.high) for one in measured.values()]
     if together is not None:
         limits = [(*own, *of_all) for own, of_all in zip(limits, together, strict=True)]
     numbers = np.array(limits)  # metrics x parts x groups
@@ -384,7 +386,7 @@ def _metrics(
     missing = np.isnan(numbers)
     for metric, part, place in zip(*(one.tolist() for one in np.nonzero(missing | missing[:, :1])), strict=True):
         listed[metric][part][place] = None
-    counts = np.array([(one.n, one.events) for one in found.values()]).tolist()
+    counts = np.array([(one.n, one.events) for one in measured.values()]).tolist()
     return [
         Metric(
             name=name,
@@ -402,7 +404,7 @@ def _metrics(
             excluded=excluded,
         )
         for (name, one), parts, (n, events), (p_value, excluded) in zip(
-            found.items(), listed, counts, tests or repeat((None, ()), len(found)), strict=True
+            measured.items(), listed, counts, tests or repeat((None, ()), len(measured)), strict=True
         )
     ]
 

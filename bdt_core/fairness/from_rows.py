@@ -20,7 +20,7 @@ from bdt_core.fairness.facet_contrasts import FacetValues, facet_contrasts
 from bdt_core.fairness.favourable import Positive, favourable, refuse_absent
 from bdt_core.fairness.flips import Distance, Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
-from bdt_core.fairness.measured import Measured, measured, nothing
+from bdt_core.fairness.measured import MetricValues, measured, nothing
 from bdt_core.fairness.metric_results import BiasMetrics
 from bdt_core.inference.persons import Persons
 from bdt_core.table.audit_table import KEY
@@ -252,7 +252,7 @@ class MeasuredRows:
         flip_distance: Distance = "standardised",
         alpha: float = 0.05,
         thresholds: Mapping[str, Threshold] | None = None,
-    ) -> dict[str, Measured]:
+    ) -> dict[str, MetricValues]:
         """Compute "auc" per group, with a score and a label, and "FT" per facet value, with features.
 
         Parameters
@@ -269,7 +269,7 @@ class MeasuredRows:
         """
         cuts = thresholds or {}
         known = table.known()
-        found: dict[str, Measured] = {}
+        measured: dict[str, MetricValues] = {}
         if table.score is not None and table.label is not None:
             if table.facets not in self._scores:  # they are asked for at several alphas
                 self._scores[table.facets] = count_scores(
@@ -280,10 +280,10 @@ class MeasuredRows:
                     thresholds=cuts,
                     persons=self.persons,
                 )
-            found["auc"] = auc_by_group(self._scores[table.facets], alpha)
+            measured["auc"] = auc_by_group(self._scores[table.facets], alpha)
         if self.similar is not None and table.prediction is not None:
             of_prediction = positive if positive_prediction is None else positive_prediction
-            found["FT"] = _flip_tests(
+            measured["FT"] = _flip_tests(
                 self.similar,
                 known,
                 facet_values,
@@ -294,7 +294,7 @@ class MeasuredRows:
                 cuts,
                 None if self.persons is None else self.persons.numbers(self.similar[KEY].to_numpy()),
             )
-        return found
+        return measured
 
 
 def _thresholds(
@@ -328,7 +328,7 @@ def _flip_tests(
     alpha: float,
     thresholds: Mapping[str, Threshold],
     persons: NDArray[np.int64] | None,
-) -> Measured:
+) -> MetricValues:
     assert table.prediction is not None
     prediction = code_column(frame, table.prediction, thresholds.get(table.prediction))
     known = np.ones(len(frame), dtype=bool)

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from bdt_core.fairness.comparisons import IS_REFERENCE, AgainstReference
 from bdt_core.fairness.confusion import Cells, Confusion, Floats, kish_rows
-from bdt_core.fairness.measured import Measured, first, measured, where
+from bdt_core.fairness.measured import MetricValues, first, measured, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value
 from bdt_core.metrics import SCORES, FunctionOfRows, ScoreMetric, function_metrics
 from bdt_core.said import of_ours, say
@@ -33,25 +33,27 @@ _WEIGHTED_ROWS = 100_000
 _SEED = 7919
 
 
-class Drawn(NamedTuple):
+class DrawnValues(NamedTuple):
     """A metric of each group, and draws of it, shape (draws, groups); NaN where the metric is undefined."""
 
     value: Floats
     draws: Floats
 
 
-def drawn_functions(cells: Cells) -> dict[str, Drawn]:
+def drawn_functions(cells: Cells) -> dict[str, DrawnValues]:
     """The metrics of the registry that are such functions, with their draws."""
     return {name: _drawn(SCORES[name], cells, stream=0) for name in function_metrics()}
 
 
-def function_values(name: str, cells: Cells, drawn: Drawn, alpha: float) -> Measured:
+def function_values(name: str, cells: Cells, drawn: DrawnValues, alpha: float) -> MetricValues:
     """The metric of each group with its interval."""
     limits = _percentiles(drawn.draws, alpha)
     return measured(drawn.value, limits, _reasons(SCORES[name], cells, drawn), cells.rows.n, cells.rows.positives)
 
 
-def function_comparisons(name: str, cells: Cells, own: Drawn, reference: int | None, alpha: float) -> AgainstReference:
+def function_comparisons(
+    name: str, cells: Cells, own: DrawnValues, reference: int | None, alpha: float
+) -> AgainstReference:
     """Differences and ratios of the metric, against the group at a position or everybody else (None).
 
     The limits for all groups at once widen those of each by Šidák's critical value.
@@ -62,7 +64,7 @@ def function_comparisons(name: str, cells: Cells, own: Drawn, reference: int | N
         other = _drawn(metric, rest, stream=1)
     else:
         rest = cells[np.full(groups, reference)]
-        other = Drawn(np.full(groups, own.value[reference]), own.draws[:, [reference] * groups])
+        other = DrawnValues(np.full(groups, own.value[reference]), own.draws[:, [reference] * groups])
     itself = where(np.arange(groups) == (-1 if reference is None else reference), IS_REFERENCE)
     of_rest: list[str | None] = [
         None if one is None else say("{who} in the reference", who=of_ours(one))
@@ -106,11 +108,11 @@ def _percentiles(draws: Floats, alpha: float) -> tuple[Floats, Floats]:
     return limits[0], limits[1]
 
 
-def _reasons(metric: ScoreMetric, cells: Cells, drawn: Drawn) -> list[str | None]:
+def _reasons(metric: ScoreMetric, cells: Cells, drawn: DrawnValues) -> list[str | None]:
     return first(where(cells.rows.n == 0, "no rows"), where(np.isnan(drawn.value), metric.undefined))
 
 
-def _drawn(metric: ScoreMetric, cells: Cells, *, stream: int) -> Drawn:
+def _drawn(metric: ScoreMetric, cells: Cells, *, stream: int) -> DrawnValues:
     """The metric of each group and its draws.
 
     `stream` keeps the draws of two sides that are compared independent.
@@ -137,7 +139,7 @@ def _drawn(metric: ScoreMetric, cells: Cells, *, stream: int) -> Drawn:
             draws[:, group] = _evaluate(metric, _whole(drawn, np.full(size, max(round(float(n)), 1))))
         else:
             draws[:, group] = value[group] + slopes[:, group] @ (drawn - shares[:, [group]])
-    return Drawn(value, draws)
+    return DrawnValues(value, draws)
 
 
 def _slopes(metric: ScoreMetric, counts: Floats, value: Floats) -> Floats:
@@ -176,13 +178,13 @@ def _evaluate(metric: ScoreMetric, counts: Floats) -> Floats:
     """The metric of tables of counts, shape (4, tables); NaN where it is undefined or infinite."""
     if metric.of_counts is not None:
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = np.broadcast_to(np.asarray(metric.of_counts(Confusion(*counts)), dtype=np.float64), counts.shape[1])
+            value = np.broadcast_to(np.asarray(metric.of_counts(Confusion(*counts)), dtype=np.float64), counts.shape[1])
     else:
         assert metric.of_rows is not None
         tables, where_found = np.unique(np.rint(counts), axis=1, return_inverse=True)
         values = [_of_rows(metric.of_rows, table) for table in tables.T]
-        found = np.array(values)[where_found.reshape(-1)]
-    return np.where(np.isfinite(found) & (counts.sum(axis=0) > 0), found, np.nan)
+        value = np.array(values)[where_found.reshape(-1)]
+    return np.where(np.isfinite(value) & (counts.sum(axis=0) > 0), value, np.nan)
 
 
 def _of_rows(function: FunctionOfRows, table: Floats) -> float:

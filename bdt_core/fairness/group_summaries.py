@@ -112,10 +112,10 @@ def persons_by_group(
     groups : sequence of sequences of tuple
         The groups of each grouping, in the order of their numbers.
     """
-    found = persons_of(table)
-    if found is None:
+    counted = persons_of(table)
+    if counted is None:
         return None
-    persons, steps = found[0], Steps.of(how)
+    persons, steps = counted[0], Steps.of(how)
     places = [{group: i for i, group in enumerate(of_grouping)} for of_grouping in groups]
     count = partial(_persons_in_block, groupings=groupings, cuts=cuts, places=places, persons=persons, steps=steps)
     names = sorted({name for columns in groupings for name in columns})
@@ -140,8 +140,8 @@ def _places(
     coded = [code_column(audited(block, name).to_frame(), name, cuts.get(name)) for name in columns]
     shape = tuple(len(one.levels) for one in coded)
     cells, occurring = pd.factorize(np.ravel_multi_index([one.codes.astype(np.intp) for one in coded], shape))
-    found = zip(*np.unravel_index(occurring, shape), strict=True)
-    groups: list[Group] = [tuple(one.levels[i] for one, i in zip(coded, at, strict=True)) for at in found]
+    occurring_levels = zip(*np.unravel_index(occurring, shape), strict=True)
+    groups: list[Group] = [tuple(one.levels[i] for one, i in zip(coded, at, strict=True)) for at in occurring_levels]
     known = np.array([None not in one for one in groups], dtype=np.bool_)
     place = np.append(np.where(known, np.cumsum(known) - 1, -1), -1)
     return [one for one in groups if None not in one], place[cells]
@@ -151,12 +151,12 @@ def _count_block(
     block: AuditTable, groupings: Sequence[tuple[str, ...]], cuts: Mapping[str, Threshold], how: How
 ) -> list[Grouped]:
     """What each group of a block has of the bias variable."""
-    found = []
+    grouped = []
     for columns in groupings:
         groups, places = _places(block, columns, cuts)
         *summaries, unknown = summarise(block.y, np.where(places < 0, len(groups), places), len(groups) + 1, how)
-        found.append(Grouped(dict(zip(groups, summaries, strict=True)), unknown))
-    return found
+        grouped.append(Grouped(dict(zip(groups, summaries, strict=True)), unknown))
+    return grouped
 
 
 def _persons_in_block(
@@ -169,11 +169,11 @@ def _persons_in_block(
 ) -> list[PlacedSums]:
     """What persons of a block have in each group; behind the groupings, of everybody."""
     who, values = numbers_of(persons, block), steps.count(block.y).astype(np.int64)
-    found = []
+    sums = []
     for columns, place in zip(groupings, places, strict=True):
         groups, at = _places(block, columns, cuts)
         known = at >= 0
         cells = np.array([place[group] for group in groups], dtype=np.int64)[at[known]]
         rows = np.ones(cells.size, dtype=np.int64)
-        found.append(PlacedSums.of(cells * persons.size + who[known], rows, values[known]))
-    return [*found, PlacedSums.of(who, np.ones(who.size, dtype=np.int64), values)]
+        sums.append(PlacedSums.of(cells * persons.size + who[known], rows, values[known]))
+    return [*sums, PlacedSums.of(who, np.ones(who.size, dtype=np.int64), values)]

@@ -15,7 +15,7 @@ Floats = NDArray[np.float64]
 NO_WEIGHT = "the weights of these rows add up to 0"
 
 
-class Measured(NamedTuple):
+class MetricValues(NamedTuple):
     """One metric for several groups or contrasts.
 
     Attributes
@@ -42,7 +42,7 @@ def measured(
     reason: list[str | None],
     n: ArrayLike,
     events: ArrayLike,
-) -> Measured:
+) -> MetricValues:
     """Put a metric together; undefined wherever there is a reason for it, which then has no interval either."""
     value = np.asarray(estimate, dtype=np.float64)
     if reason.count(None) < len(reason):
@@ -50,7 +50,7 @@ def measured(
     if (undefined := np.isnan(value)).any():
         reason = [one or NO_WEIGHT if is_so else one for one, is_so in zip(reason, undefined.tolist(), strict=True)]
     low, high = _around(value, limits)
-    return Measured(value, low, high, reason, _rows(n, value.shape), _rows(events, value.shape))
+    return MetricValues(value, low, high, reason, _rows(n, value.shape), _rows(events, value.shape))
 
 
 def measured_each(
@@ -59,7 +59,7 @@ def measured_each(
     reason_lists: Sequence[list[str | None]],
     n: Floats,
     events: Floats,
-) -> list[Measured]:
+) -> list[MetricValues]:
     """Put several metrics together, one per row of the arrays; see `measured`."""
     explained = np.array([[one is not None for one in row] for row in reason_lists], dtype=bool)
     values = np.where(explained, np.nan, estimates)
@@ -67,7 +67,7 @@ def measured_each(
         reason_lists = [list(one) for one in reason_lists]
         for metric, place in np.argwhere(unexplained).tolist():
             reason_lists[metric][place] = NO_WEIGHT
-    return [Measured(*one) for one in zip(values, *_around(values, limits), reason_lists, n, events, strict=True)]
+    return [MetricValues(*one) for one in zip(values, *_around(values, limits), reason_lists, n, events, strict=True)]
 
 
 def _around(value: Floats, limits: tuple[ArrayLike, ArrayLike]) -> tuple[Floats, Floats]:
@@ -81,10 +81,10 @@ def _rows(given: ArrayLike, shape: tuple[int, ...]) -> Floats:
     return rows if rows.shape == shape else np.full(shape, rows)
 
 
-def nothing(size: int, reason: str, n: ArrayLike = 0.0) -> Measured:
+def nothing(size: int, reason: str, n: ArrayLike = 0.0) -> MetricValues:
     """A metric that is undefined for all."""
     empty = np.full(size, np.nan)
-    return Measured(empty, empty, empty, [reason] * size, _rows(n, empty.shape), np.zeros(size))
+    return MetricValues(empty, empty, empty, [reason] * size, _rows(n, empty.shape), np.zeros(size))
 
 
 def reasons(missing_in_d: ArrayLike, missing_in_a: ArrayLike, what: str) -> list[str | None]:
@@ -109,16 +109,16 @@ def where(condition: ArrayLike, reason: str) -> list[str | None]:
     return [reason if one else None for one in held.tolist()] if held.any() else [None] * held.size
 
 
-def where_each(conditions: NDArray[np.bool_], several: Sequence[str]) -> list[list[str | None]]:
+def where_each(conditions: NDArray[np.bool_], reasons: Sequence[str]) -> list[list[str | None]]:
     """The reason of each row of the conditions, where they hold."""
     if not conditions.any():
         return [[None] * conditions.shape[1]] * conditions.shape[0]
-    return [where(row, reason) for row, reason in zip(conditions, several, strict=True)]
+    return [where(row, reason) for row, reason in zip(conditions, reasons, strict=True)]
 
 
-def first(*several: list[str | None]) -> list[str | None]:
+def first(*reasons: list[str | None]) -> list[str | None]:
     """The first reason there is, entry by entry."""
-    given = [one for one in several if one.count(None) < len(one)]
+    given = [one for one in reasons if one.count(None) < len(one)]
     if len(given) < 2:
-        return given[0] if given else several[0]
+        return given[0] if given else reasons[0]
     return [next((one for one in entry if one is not None), None) for entry in zip(*given, strict=True)]

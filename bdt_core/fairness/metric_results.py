@@ -213,9 +213,9 @@ class BiasMetrics(AuditPart):
         return self.rows - seen, tuple(one for one in dict.fromkeys(needed) if self.missing[one])
 
     def __getitem__(self, name: str) -> Metric:
-        wanted = full_names().get(name.lower(), name)
+        full_name = full_names().get(name.lower(), name)
         for metric in self.metrics:
-            if metric.name == wanted:
+            if metric.name == full_name:
                 return metric
         raise SpecError(f'There is no metric "{name}". {did_you_mean(name, [one.name for one in self.metrics])}')
 
@@ -301,8 +301,8 @@ class BiasMetrics(AuditPart):
     def _glance(self) -> tuple[str, pd.DataFrame]:
         frame = self.by_group
         seen = [one for one in frame.columns if one in RATES][:_GLANCE_RATES]
-        told = f"Metrics by {self.facet}: {len(frame)} groups, {self.rows_seen:,} of {self.rows:,} rows"
-        return told, frame[seen].reset_index()
+        sentence = f"Metrics by {self.facet}: {len(frame)} groups, {self.rows_seen:,} of {self.rows:,} rows"
+        return sentence, frame[seen].reset_index()
 
     def to_frame(self) -> pd.DataFrame:
         """All estimates, one per line; `table` is its older name.
@@ -323,17 +323,17 @@ class BiasMetrics(AuditPart):
         parts: dict[str, list[Any]] = {
             name: [] for name in (*COLUMNS, "kind", "together_low", "together_high", "p_value")
         }
-        for one in self.metrics:
-            size = len(one.values)
+        for metric in self.metrics:
+            size = len(metric.values)
             none = (None,) * size
             parts["facet"] += [self.facet] * size
             parts["value"] += [None if not group else group[0] if len(group) == 1 else group_name(group)
-                               for group in one.values]  # fmt: skip
-            parts["metric"] += [one.name] * size
-            parts["kind"] += [one.kind] * size
-            parts["p_value"] += [one.p_value] * size
+                               for group in metric.values]  # fmt: skip
+            parts["metric"] += [metric.name] * size
+            parts["kind"] += [metric.kind] * size
+            parts["p_value"] += [metric.p_value] * size
             for name in ("estimate", "low", "high", "undefined_reason", "n", "events", "together_low", "together_high"):
-                parts[name] += getattr(one, name) or none
+                parts[name] += getattr(metric, name) or none
         numbers = ("estimate", "low", "high", "together_low", "together_high", "p_value")
         return pd.DataFrame({
             name: pd.Series(values, dtype="float64" if name in numbers else None) for name, values in parts.items()

@@ -60,19 +60,19 @@ def _by_tree(asked: Floats, places: Floats, rows: NDArray[Any], trues: NDArray[A
 
     tree = cKDTree(places)
     share = np.empty(len(asked))
-    left, wanted = np.arange(len(asked)), k + 1
+    left, fetched = np.arange(len(asked)), k + 1
     while left.size:
-        wanted = min(wanted, len(places))
-        distance, index = tree.query(asked[left], wanted, workers=workers)
-        distance, index = np.reshape(distance, (-1, wanted)), np.reshape(index, (-1, wanted))
+        fetched = min(fetched, len(places))
+        distance, index = tree.query(asked[left], fetched, workers=workers)
+        distance, index = np.reshape(distance, (-1, fetched)), np.reshape(index, (-1, fetched))
         reached = np.cumsum(rows[index], axis=1)
         last = distance[np.arange(left.size), np.argmax(reached >= k, axis=1)]
         # All ties are known once a farther place was seen, or all places were.
-        done = (reached[:, -1] >= k) & ((distance[:, -1] > _beyond(last)) | (wanted == len(places)))
-        row = np.repeat(np.arange(int(done.sum())), wanted)
+        done = (reached[:, -1] >= k) & ((distance[:, -1] > _beyond(last)) | (fetched == len(places)))
+        row = np.repeat(np.arange(int(done.sum())), fetched)
         near = index[done].ravel()
         share[left[done]] = _share(row, distance[done].ravel(), rows[near], trues[near], k)
-        left, wanted = left[~done], 4 * wanted
+        left, fetched = left[~done], 4 * fetched
     return share
 
 

@@ -84,8 +84,8 @@ class PersonMoments:
         -------
         ndarray of shape (..., groups)
         """
-        wanted = np.ones(CELLS) if among is None else among
-        return np.asarray(((wanted != 0) @ _BITS.T > 0) @ self.present.T, dtype=np.float64)
+        counted = np.ones(CELLS) if among is None else among
+        return np.asarray(((counted != 0) @ _BITS.T > 0) @ self.present.T, dtype=np.float64)
 
     def shrink(
         self, rows: Floats, among: Floats | None = None, events: Floats | None = None, happened: Floats | None = None
@@ -189,7 +189,7 @@ def count_persons_of(
     frame: pd.DataFrame,
     numbers: Numbers,
     table: CountTable,
-    wanted: tuple[Positive, Positive],
+    positives: tuple[Positive, Positive],
     cuts: Mapping[str, Threshold],
 ) -> PersonCells:
     """Count the persons of some rows, which lack no facet, label or prediction.
@@ -201,7 +201,7 @@ def count_persons_of(
         The number of each row's person.
     table : CountTable
         Of the known rows of all blocks: its groups are counted.
-    wanted : tuple of Positive
+    positives : tuple of Positive
         Favourable values of the label and of the prediction.
     cuts : mapping of column to Threshold
     """
@@ -210,7 +210,7 @@ def count_persons_of(
     place = np.array([at.get(group, -1) for group in groups], dtype=np.int64)[codes.astype(np.intp)]
     known = place >= 0
     outcomes = []
-    for name, positive in zip((table.label, table.prediction), wanted, strict=True):
+    for name, positive in zip((table.label, table.prediction), positives, strict=True):
         if name is None:
             outcomes.append(np.zeros(len(frame), dtype=np.int64))
             continue

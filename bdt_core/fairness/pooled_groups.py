@@ -124,9 +124,9 @@ class PooledGroups(Result):
         KeyError
             There is none.
         """
-        for one in self.groupings:
-            if set(one.columns) == set(columns):
-                return one
+        for grouping in self.groupings:
+            if set(grouping.columns) == set(columns):
+                return grouping
         raise KeyError(columns)
 
 
@@ -270,13 +270,13 @@ def _pooled(
     if two is not None:
         low, length = two[0], two[1] - two[0]
         share = np.clip((mean - low) / length, 0.0, 1.0)
-        found = pool_rates(share * sizes.effective, sizes.effective, levels, own, confidence=1.0 - settings.alpha)
-        estimate, bottom, top = (low + length * one for one in (found.estimate, found.low, found.high))
+        pooled = pool_rates(share * sizes.effective, sizes.effective, levels, own, confidence=1.0 - settings.alpha)
+        estimate, bottom, top = (low + length * one for one in (pooled.estimate, pooled.low, pooled.high))
     else:
         variance = np.array([one.mean_and_variance()[1] * one.unit**2 for one in counted.values()])
-        found = pool_means(mean, variance, sizes.effective, levels, own, confidence=1.0 - settings.alpha)
-        estimate, bottom, top = found.estimate, found.low, found.high
-    several = tuple(
+        pooled = pool_means(mean, variance, sizes.effective, levels, own, confidence=1.0 - settings.alpha)
+        estimate, bottom, top = pooled.estimate, pooled.low, pooled.high
+    listed = tuple(
         PooledGroup(
             group=group_name(group),
             values=tuple(one for one in group if one is not None),
@@ -291,7 +291,7 @@ def _pooled(
             groups, sizes.number, own, estimate, bottom, top, strict=True
         )
     )
-    return PooledGrouping(columns, several)
+    return PooledGrouping(columns, listed)
 
 
 def _in_steps(steps: int, step: float) -> float:

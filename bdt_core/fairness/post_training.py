@@ -10,7 +10,7 @@ from collections.abc import Callable
 import numpy as np
 
 from bdt_core.fairness.confusion import Cells, Confusion, Floats
-from bdt_core.fairness.measured import Measured, first, measured, reasons, where
+from bdt_core.fairness.measured import MetricValues, first, measured, reasons, where
 from bdt_core.fairness.pre_training import rate_differences
 from bdt_core.fairness.rates import evaluate
 from bdt_core.fairness.simultaneous import contrasts_critical_value
@@ -18,7 +18,7 @@ from bdt_core.inference import difference_limits, koopman_interval
 from bdt_core.metrics import FALSE_NEGATIVE_SHARE, RATES
 
 
-def post_training_metrics(d: Cells, a: Cells, alpha: float) -> dict[str, Measured]:
+def post_training_metrics(d: Cells, a: Cells, alpha: float) -> dict[str, MetricValues]:
     """Compute the metrics for k pairs of d and a.
 
     Parameters
@@ -47,7 +47,7 @@ def post_training_metrics(d: Cells, a: Cells, alpha: float) -> dict[str, Measure
     return out
 
 
-def generalized_entropy(cells: Cells, alpha: float) -> Measured:
+def generalized_entropy(cells: Cells, alpha: float) -> MetricValues:
     """Generalised entropy index of the benefits b = prediction - label + 1, with exponent 2.
 
     Parameters
@@ -59,7 +59,7 @@ def generalized_entropy(cells: Cells, alpha: float) -> Measured:
 
     Returns
     -------
-    Measured
+    MetricValues
         sum((b / mean(b))^2 - 1) / (2 n): 0 when everybody has the same benefit; undefined when nobody has any.
 
     References
@@ -84,7 +84,7 @@ def generalized_entropy(cells: Cells, alpha: float) -> Measured:
     return measured(index, (np.maximum(index - reach, 0.0), index + reach), reason, rows.n, rows.fp + rows.fn)
 
 
-def _disparate_impact(d: Cells, a: Cells, alpha: float) -> Measured:
+def _disparate_impact(d: Cells, a: Cells, alpha: float) -> MetricValues:
     rate_d, rate_a = evaluate(RATES["selection_rate"], d), evaluate(RATES["selection_rate"], a)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = rate_d.estimate / rate_a.estimate
@@ -105,7 +105,7 @@ def _conditional(
     nobody: str,
     a_minus_d: bool,
     alpha: float,
-) -> Measured:
+) -> MetricValues:
     """Difference of the ratios (both + label only) / (both + prediction only)."""
     z = contrasts_critical_value(1, 1.0 - alpha)
     sides = []
@@ -135,7 +135,7 @@ def _conditional(
     return measured(estimate, difference_limits(*plus, *minus), reason, both + prediction, events)
 
 
-def _treatment_equality(d: Cells, a: Cells, alpha: float) -> Measured:
+def _treatment_equality(d: Cells, a: Cells, alpha: float) -> MetricValues:
     sides = []
     for cells in (d, a):
         share = evaluate(FALSE_NEGATIVE_SHARE, cells)

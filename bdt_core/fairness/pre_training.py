@@ -11,14 +11,16 @@ import numpy as np
 from scipy import special
 
 from bdt_core.fairness.confusion import Cells, Floats, kish_rows
-from bdt_core.fairness.measured import Measured, first, measured, measured_each, reasons
-from bdt_core.fairness.rates import Rate, evaluate_all
+from bdt_core.fairness.measured import MetricValues, first, measured, measured_each, reasons
+from bdt_core.fairness.rates import CountedRate, evaluate_all
 from bdt_core.fairness.simultaneous import contrasts_critical_value
 from bdt_core.inference import difference_limits, newcombe_interval, wilson_interval, wilson_limits
 from bdt_core.metrics import CLARIFY, RATES
 
 
-def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats, alpha: float) -> dict[str, Measured]:
+def pre_training_metrics(
+    d: Cells, a: Cells, labels_d: Floats, labels_a: Floats, alpha: float
+) -> dict[str, MetricValues]:
     """Compute the metrics for k pairs of d and a.
 
     Parameters
@@ -64,20 +66,20 @@ def pre_training_metrics(d: Cells, a: Cells, labels_d: Floats, labels_a: Floats,
     distances |= _divergences(p_d, p_a, effective_d, effective_a, alpha)
     parts = np.array(list(distances.values()))
     of_d = (np.broadcast_to(one, parts[:, 0].shape) for one in (d.rows.n, d.rows.positives))
-    found = measured_each(parts[:, 0], (parts[:, 1], parts[:, 2]), [empty] * len(distances), *of_d)
-    return out | dict(zip(distances, found, strict=True))
+    by_distance = measured_each(parts[:, 0], (parts[:, 1], parts[:, 2]), [empty] * len(distances), *of_d)
+    return out | dict(zip(distances, by_distance, strict=True))
 
 
 def rate_differences(
     stage: Literal["pre_training", "post_training"], d: Cells, a: Cells, alpha: float
-) -> dict[str, Measured]:
+) -> dict[str, MetricValues]:
     """Clarify's metrics of a stage that are differences of one rate, a - d or d - a, with Newcombe's interval."""
     metrics = {name: one for name, one in CLARIFY.items() if one.stage == stage and one.of_d and one.rate is not None}
     rates = [RATES[one.rate] for one in metrics.values() if one.rate is not None]
     of_d, of_a = evaluate_all(rates, d), evaluate_all(rates, a)
     d_first = np.array([one.of_d > 0 for one in metrics.values()])[:, None]
     plus, minus = (
-        Rate(*(np.where(d_first, one, other) for one, other in zip(first_side, second_side, strict=True)))
+        CountedRate(*(np.where(d_first, one, other) for one, other in zip(first_side, second_side, strict=True)))
         for first_side, second_side in ((of_d, of_a), (of_a, of_d))
     )
     low, high = newcombe_interval(

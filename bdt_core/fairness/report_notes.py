@@ -110,10 +110,10 @@ def _strata_left_out(known: CountTable, positive: Positive, of_prediction: Posit
         ("CDDL", "label", table.label, table.labels, positive),
         ("CDDPL", "prediction", table.prediction, table.predictions, of_prediction),
     )
-    for metric, outcome, name, levels, wanted in outcomes:
+    for metric, outcome, name, levels, good in outcomes:
         if name is None:
             continue
-        rows = outcomes_by_stratum(table, favourable(levels, wanted), outcome).sum(axis=0)
+        rows = outcomes_by_stratum(table, favourable(levels, good), outcome).sum(axis=0)
         held = rows.sum(axis=1) > 0
         one_sided = held & ~(rows > 0).all(axis=1)
         if one_sided.any():
@@ -123,13 +123,13 @@ def _strata_left_out(known: CountTable, positive: Positive, of_prediction: Posit
             )
 
 
-def _favourable_values(name: str | None, levels: tuple[Level, ...], wanted: Positive) -> Iterator[str]:
+def _favourable_values(name: str | None, levels: tuple[Level, ...], positive: Positive) -> Iterator[str]:
     """Of a label or a prediction: nobody has the favourable value, or there are more than two values."""
     if name is None:
         return
-    good = favourable(levels, wanted)
+    good = favourable(levels, positive)
     if levels and not good.any():
-        asked = wanted.above if isinstance(wanted, Threshold) else ", ".join(map(str, values_of(wanted)))
+        asked = positive.above if isinstance(positive, Threshold) else ", ".join(map(str, values_of(positive)))
         yield f'No row of "{name}" has the favourable value {asked}. {did_you_mean(asked, map(str, levels))}'
     if int((~good).sum()) > 1:
         yield say(

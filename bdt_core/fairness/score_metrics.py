@@ -9,12 +9,12 @@ from bdt_core.fairness.confusion import Floats
 from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, OUTSIDE, SCORE_BINS, CountTable
 from bdt_core.fairness.favourable import Positive, favourable
-from bdt_core.fairness.measured import Measured, first, measured, nothing, where
+from bdt_core.fairness.measured import MetricValues, first, measured, nothing, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value
 from bdt_core.inference import mean_interval, wilson_limits
 
 
-def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[str, Measured]:
+def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[str, MetricValues]:
     """Compute the score's metrics from the sums in a count table.
 
     Parameters
@@ -118,7 +118,7 @@ def score_moments(table: CountTable) -> tuple[Floats, Floats] | None:
 
 def _calibration_error(
     count: Floats, total: Floats, effective: Floats, empty: list[str | None], alpha: float
-) -> Measured:
+) -> MetricValues:
     in_bin, positives, scores = count.sum(1), count[:, 1], total.sum(1)
     n = in_bin.sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):

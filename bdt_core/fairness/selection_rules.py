@@ -152,9 +152,9 @@ def apply_selection_rules(counts: GroupCounts, source: pd.DataFrame | SourceBloc
 def _with_pairs(declared: Sequence[Columns]) -> list[Columns]:
     """Each declared column, each pair of them, and the declared groupings of more; in the order of the columns."""
     columns = list(dict.fromkeys(name for one in declared for name in one))
-    wanted = [*((name,) for name in columns), *combinations(columns, 2), *(one for one in declared if len(one) > 2)]
+    groupings = [*((name,) for name in columns), *combinations(columns, 2), *(one for one in declared if len(one) > 2)]
     written = {frozenset(one): one for one in declared}
-    return list(dict.fromkeys(written.get(frozenset(one), one) for one in wanted))
+    return list(dict.fromkeys(written.get(frozenset(one), one) for one in groupings))
 
 
 def _counted(
@@ -164,9 +164,9 @@ def _counted(
     median: float | None = None,
 ) -> dict[Columns, CountTable]:
     """Applicants by group, and by the prediction, or by the side of the median that the score is on."""
-    several = list(groupings)
-    blocks = source.map_source_blocks(partial(_count, groupings=several, spec=spec, median=median))
-    return {one: reduce(add, tables) for one, *tables in zip(several, *blocks, strict=True)}
+    listed = list(groupings)
+    blocks = source.map_source_blocks(partial(_count, groupings=listed, spec=spec, median=median))
+    return {one: reduce(add, tables) for one, *tables in zip(listed, *blocks, strict=True)}
 
 
 def _count(
@@ -240,14 +240,14 @@ def _four_fifths(table: CountTable, spec: AuditSpec) -> FourFifthsTable:
 def _untested_ratios(table: ImpactTable) -> ImpactTable:
     """Without intervals and tests: several rows of one person do not say as much as those of several persons."""
 
-    def bare(one: CategoryImpact) -> CategoryImpact:
-        return replace(one, low=None, high=None, p_value=None)
+    def bare(category: CategoryImpact) -> CategoryImpact:
+        return replace(category, low=None, high=None, p_value=None)
 
     return replace(table, categories=tuple(map(bare, table.categories)))
 
 
 def _untested_rule(table: FourFifthsTable) -> FourFifthsTable:
-    def bare(one: GroupImpact) -> GroupImpact:
-        return replace(one, low=None, high=None, p_value=None)
+    def bare(group: GroupImpact) -> GroupImpact:
+        return replace(group, low=None, high=None, p_value=None)
 
     return replace(table, rule=replace(table.rule, groups=tuple(map(bare, table.rule.groups))))

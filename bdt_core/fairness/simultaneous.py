@@ -183,8 +183,8 @@ def reference_critical_value(variances: Floats, reference: int, confidence: floa
         return np.asarray(np.exp((log_inside @ times[:, :, None])[..., 0]) @ density)
 
     contrasts = compared.sum(axis=1)
-    found = np.where(contrasts > 0, _solved(coverage, confidence, np.maximum(contrasts, 1)), np.nan)
-    return found if np.ndim(variances) > 1 else float(found[0])
+    critical = np.where(contrasts > 0, _solved(coverage, confidence, np.maximum(contrasts, 1)), np.nan)
+    return critical if np.ndim(variances) > 1 else float(critical[0])
 
 
 def _nodes(values: Floats, counted: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -278,10 +278,10 @@ def range_of_pairs(
     """
     sides = (estimates, low, high)
     if estimates.shape[-1] <= _ALL_PAIRS_UP_TO:
-        found = limits(*(one[..., :, None] for one in sides), *(one[..., None, :] for one in sides))
+        of_pairs = limits(*(one[..., :, None] for one in sides), *(one[..., None, :] for one in sides))
         known = ~np.isnan(estimates)
         paired = known[..., :, None] & known[..., None, :] & ~np.eye(estimates.shape[-1], dtype=bool)
-        lower, upper = (np.where(paired, one, -math.inf).max(axis=(-1, -2), initial=-math.inf) for one in found)
+        lower, upper = (np.where(paired, one, -math.inf).max(axis=(-1, -2), initial=-math.inf) for one in of_pairs)
         return lower.tolist(), upper.tolist()
     if estimates.ndim > 1:
         lower, upper = zip(*(range_of_pairs(*one, limits) for one in zip(*sides, strict=True)), strict=True)
@@ -304,8 +304,8 @@ def _largest(
     sides: tuple[Floats, Floats, Floats],
 ) -> float:
     """Largest lower (0) or upper (1) limit over the pairs of different groups among `ones` and `others`."""
-    found = limits(*(side[ones, None] for side in sides), *(side[others] for side in sides))[end]
-    return float(np.where(ones[:, None] == others, -math.inf, found).max())
+    of_pairs = limits(*(side[ones, None] for side in sides), *(side[others] for side in sides))[end]
+    return float(np.where(ones[:, None] == others, -math.inf, of_pairs).max())
 
 
 def _front(first: Floats, second: Floats) -> NDArray[np.intp]:

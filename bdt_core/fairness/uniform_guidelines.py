@@ -190,8 +190,8 @@ def _impact(
 
 def _changes(selected: int, applicants: int, selected_top: int, applicants_top: int, below: bool) -> bool:
     """Whether one other outcome, in either group, turns the answer."""
-    one = 1 if below else -1
-    others = [(selected + one, selected_top), (selected, selected_top - one)]
+    turn = 1 if below else -1
+    others = [(selected + turn, selected_top), (selected, selected_top - turn)]
     return any(
         0 <= hired <= applicants
         and 0 < hired_top <= applicants_top

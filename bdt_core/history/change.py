@@ -1,4 +1,4 @@
-"""What changes from batch to batch: the trend over the look-back, and the latest batch against its past."""
+"""Changes from batch to batch: the trend over the look-back, and the latest batch against its past."""
 
 from __future__ import annotations
 
@@ -180,17 +180,17 @@ def drifts_of(pairs: Sequence[Pair], rows: Sequence[tuple[float, float]], *, lim
     reasons = [_too_few(pair, *both, look_back, min_rows) for pair, both in zip(pairs, rows, strict=True)]
     tested = [pair for pair, reason in zip(pairs, reasons, strict=True) if reason is None]
     changes = iter(_changes(tested, look_back, alpha))
-    found = []
+    drifts = []
     for reason in reasons:
         if reason is not None:
-            found.append(Drift("not_testable", None, None, None, reason))
+            drifts.append(Drift("not_testable", None, None, None, reason))
             continue
         change, low, high = next(changes)
         state: DriftState = "steady"
         if abs(change) > limit:
             state = "drift" if low > limit or high < -limit else "moved"
-        found.append(Drift(state, change, low, high, None))
-    return found
+        drifts.append(Drift(state, change, low, high, None))
+    return drifts
 
 
 def _too_few(pair: Pair, rows: float, other_rows: float, look_back: int, min_rows: int) -> str | None:

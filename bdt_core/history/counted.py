@@ -71,12 +71,12 @@ class Pair:
         both = (self.rows > 0) & (self.reference_rows > 0)
         x, n, y, m = (one[both] for one in self.effective())
         weight = n * m / (n + m)
-        found: list[float] = []
+        columns: list[float] = []
         for events, rows in ((x, n), (y, m)):
             effective = float(weight.sum() ** 2 / (weight**2 / rows).sum()) if weight.size else 0.0
             rate = float(np.average(events / rows, weights=weight)) if weight.size else 0.0
-            found += [rate * effective, effective]
-        return found[0], found[1], found[2], found[3]
+            columns += [rate * effective, effective]
+        return columns[0], columns[1], columns[2], columns[3]
 
 
 @dataclass(frozen=True)
@@ -148,7 +148,7 @@ class Counted:
         products = self.persons.products.reshape(*shape, CELLS, CELLS)
         numbers = self.persons.number(counted).reshape(shape)
         others = np.arange(shape[1]) != group if reference is None else np.arange(shape[1]) == reference
-        found = []
+        effects = []
         for which, events, rows in (
             (np.arange(shape[1]) == group, counts[0], counts[1]),
             (others, counts[2], counts[3]),
@@ -159,8 +159,8 @@ class Counted:
             within = float((rows * share * (1.0 - share)).sum())
             persons, batches = float(numbers[:, which].sum()), int((numbers[:, which].sum(axis=1) > 0).sum())
             few = persons / max(persons - batches, 1.0)
-            found.append(max(between * few / within, 1.0) if within > 0 else 1.0)
-        return found[0], found[1]
+            effects.append(max(between * few / within, 1.0) if within > 0 else 1.0)
+        return effects[0], effects[1]
 
 
 def count_batches(batches: Sequence[Batch], spec: AuditSpec) -> tuple[list[Counted], list[str]]:
@@ -275,11 +275,11 @@ def _reference(groups: tuple[Group, ...], rows: Counts, spec: AuditSpec) -> int 
 
     The largest in the first batch that has any rows: it stays the same however groups grow, and so do the signs.
     """
-    wanted = group_name(values_of(spec.groups.reference))
+    named = group_name(values_of(spec.groups.reference))
     names = [group_name(one) for one in groups]
-    if wanted == EVERYBODY_ELSE or not groups:
+    if named == EVERYBODY_ELSE or not groups:
         return None
-    if wanted != LARGEST and wanted in names:
-        return names.index(wanted)
+    if named != LARGEST and named in names:
+        return names.index(named)
     first = int(np.argmax(rows.sum(axis=1) > 0))
     return int(np.argmax(rows[first]))

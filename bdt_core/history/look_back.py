@@ -1,4 +1,4 @@
-"""How far back one looks, in batches."""
+"""Length of the look-back, in batches."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the history of batches says, as frozen data."""
+"""Results of a history of batches, as frozen data."""
 
 from __future__ import annotations
 
@@ -98,8 +98,8 @@ class Stream(Result):
     @property
     def pair(self) -> Pair:
         """The counts as arrays."""
-        several = (self.events, self.rows, self.reference_events, self.reference_rows)
-        events, rows, of_events, of_rows = (np.array(one, dtype=np.float64) for one in several)
+        counts = (self.events, self.rows, self.reference_events, self.reference_rows)
+        events, rows, of_events, of_rows = (np.array(one, dtype=np.float64) for one in counts)
         return Pair(events, rows, of_events, of_rows, self.effects)
 
     def over_time(self, alpha: float, effect: float) -> SequentialComparison:
@@ -229,10 +229,12 @@ class History(Result, Shown, Plotted):
         return pd.DataFrame(rows, columns=list(_COLUMNS))
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
-        found = [one for one in self.streams if one.discovered]
-        told = f"History of {len(self.batches)} batches: {len(found)} of {len(self.streams)} differences are certain"
+        certain = [one for one in self.streams if one.discovered]
+        sentence = (
+            f"History of {len(self.batches)} batches: {len(certain)} of {len(self.streams)} differences are certain"
+        )
         columns = ["group", "reference", "metric", "difference", "low", "high", "discovered", "since"]
-        return told, self.to_frame()[columns].sort_values("discovered", ascending=False, kind="stable")
+        return sentence, self.to_frame()[columns].sort_values("discovered", ascending=False, kind="stable")
 
     def over_time(self, stream: Stream) -> SequentialComparison:
         """Difference so far, confidence sequence and e-value of a stream after every batch.
@@ -269,8 +271,10 @@ class History(Result, Shown, Plotted):
         pair = stream.pair
         enough &= np.minimum(pair.rows, pair.reference_rows) >= FEWEST_IN_DENOMINATOR
         with np.errstate(divide="ignore", invalid="ignore"):
-            found = pair.events / pair.rows - pair.reference_events / pair.reference_rows
-        return [value if printed else None for value, printed in zip(found.tolist(), enough.tolist(), strict=True)]
+            differences = pair.events / pair.rows - pair.reference_events / pair.reference_rows
+        return [
+            value if printed else None for value, printed in zip(differences.tolist(), enough.tolist(), strict=True)
+        ]
 
     def small_groups(self, batch: str | None = None) -> tuple[SmallGroup, ...]:
         """Groups with fewer rows in a batch than `history.min_rows`.

@@ -202,13 +202,13 @@ class Difference:
             return 0.0
         size = math.sqrt(float(np.square(a).sum()) * float(np.square(b).sum()))
         r = min(max(float((a * b).sum()) / size, -1.0), 1.0) if size > 0.0 else 0.0
-        one, other = self.one, self.other
-        if r <= 0.0 or not isinstance(one, MeanOfPersons) or not isinstance(other, MeanOfPersons):
+        first, other = self.one, self.other
+        if r <= 0.0 or not isinstance(first, MeanOfPersons) or not isinstance(other, MeanOfPersons):
             return r
-        if not one.is_rate or not other.is_rate:
+        if not first.is_rate or not other.is_rate:
             return r
-        n = min(one.effective_rows(critical), other.effective_rows(critical))
-        spread = math.sqrt(one.value * (1.0 - one.value) * other.value * (1.0 - other.value))
+        n = min(first.effective_rows(critical), other.effective_rows(critical))
+        spread = math.sqrt(first.value * (1.0 - first.value) * other.value * (1.0 - other.value))
         return max(r - 0.5 / (n * spread), 0.0)
 
 

@@ -1,7 +1,7 @@
 """Sums that do not depend on the order of the values: they are rounded to whole steps and added as integers.
 
 Sums of blocks add up to the sum of the whole, whatever the blocks are: first the `Span` of all values, from which
-follows how long a `Step` is; then the steps of each block, which are integers.
+follows how long a `SumUnit` is; then the steps of each block, which are integers.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Span:
 
 
 @dataclass(frozen=True)
-class Step:
+class SumUnit:
     """The unit in which values, their distances from ``low + mean``, or the squares of these are counted.
 
     It is two to the `exponent`, None when all there is to add up is 0. `low` and `mean` are subtracted one after the
@@ -67,26 +67,26 @@ def span_of(values: Floats) -> Span:
     return Span(len(values), float(values.min()) + 0.0, float(values.max()) + 0.0)  # adding 0 turns -0 into 0
 
 
-def step_of_values(whole: Span) -> Step:
+def step_of_values(whole: Span) -> SumUnit:
     """The step for the sum of values, of which all together have this span."""
     return _step(whole.rows, max(whole.high, -whole.low, 0.0) if whole.rows else 0.0)
 
 
-def step_of_distances(whole: Span) -> Step:
+def step_of_distances(whole: Span) -> SumUnit:
     """The step for the sum of the distances from the smallest value."""
     return _step(whole.rows, whole.high - whole.low if whole.rows else 0.0, whole.low)
 
 
-def step_of_squares(whole: Span, mean: float) -> Step:
+def step_of_squares(whole: Span, mean: float) -> SumUnit:
     """The step for the sum of squared distances from the mean, which lies ``mean`` above the smallest value."""
     if whole.rows == 0 or whole.low == whole.high:
-        return Step(None)
+        return SumUnit(None)
     farthest = max(mean, whole.high - whole.low - mean)
     return _step(whole.rows, farthest**2, whole.low, mean, squared=True)
 
 
 def means_and_stds_in_blocks(
-    spans: Mapping[str, Span], count: Callable[[dict[str, Step]], Mapping[str, int]]
+    spans: Mapping[str, Span], count: Callable[[dict[str, SumUnit]], Mapping[str, int]]
 ) -> dict[str, tuple[float, float]]:
     """Means and standard deviations (ddof 0) of columns whose values are in blocks; to the bit those of `mean_and_std`.
 
@@ -146,8 +146,8 @@ def exact_sum(values: Floats) -> float:
     return step.total(step.count(values))
 
 
-def _step(rows: int, largest: float, low: float = 0.0, mean: float = 0.0, *, squared: bool = False) -> Step:
+def _step(rows: int, largest: float, low: float = 0.0, mean: float = 0.0, *, squared: bool = False) -> SumUnit:
     """The step for so many terms, none beyond ``largest`` (but for rounding), whose sum must fit into 63 bits."""
     if largest == 0.0:
-        return Step(None)
-    return Step(math.frexp(largest)[1] + math.frexp(rows)[1] - 61, low, mean, squared)
+        return SumUnit(None)
+    return SumUnit(math.frexp(largest)[1] + math.frexp(rows)[1] - 61, low, mean, squared)

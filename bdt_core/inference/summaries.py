@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.inference.exact_sums import Span, Step, span_of, step_of_distances
+from bdt_core.inference.exact_sums import Span, SumUnit, span_of, step_of_distances
 from bdt_core.inference.permutation import MOST_VALUES
 
 Floats = NDArray[np.float64]
@@ -26,7 +26,7 @@ _SMALLEST_POWER = -1000
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenValues:
     """The first look at values.
 
     Attributes
@@ -40,15 +40,15 @@ class Seen:
     span: Span
     values: Floats | None
 
-    def __add__(self, other: Seen) -> Seen:
+    def __add__(self, other: SeenValues) -> SeenValues:
         values = None
         if self.values is not None and other.values is not None:
             values = np.union1d(self.values, other.values)
             values = values if values.size <= MOST_VALUES else None
-        return Seen(self.span + other.span, values)
+        return SeenValues(self.span + other.span, values)
 
 
-def look(values: Floats) -> Seen:
+def look(values: Floats) -> SeenValues:
     """Take the first look at a block of finite values."""
     import pandas as pd
 
@@ -56,7 +56,7 @@ def look(values: Floats) -> Seen:
     if pd.unique(values[:_FIRST_LOOK]).size <= MOST_VALUES:
         distinct = np.unique(np.asarray(pd.unique(values)) + 0.0)  # adding 0 turns -0 into 0
         distinct = distinct if distinct.size <= MOST_VALUES else None
-    return Seen(span_of(values), distinct)
+    return SeenValues(span_of(values), distinct)
 
 
 @dataclass(frozen=True)
@@ -83,10 +83,10 @@ class Centring:
 
     power: int
     span: Span
-    step: Step
+    step: SumUnit
 
     @classmethod
-    def of(cls, seen: Seen) -> Centring:
+    def of(cls, seen: SeenValues) -> Centring:
         largest = max(seen.span.high, -seen.span.low)
         power = max(math.frexp(largest)[1], _SMALLEST_POWER)
         span = Span(seen.span.rows, math.ldexp(seen.span.low, -power), math.ldexp(seen.span.high, -power))

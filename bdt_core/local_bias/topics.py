@@ -154,7 +154,11 @@ def feature_differences(
     """
     who = None if persons is None else np.unique(persons, return_inverse=True)[1]
     differences = [
-        [one for name in frame.columns if (one := _compare(frame[name], labels == label, alpha, who)) is not None]
+        [
+            difference
+            for name in frame.columns
+            if (difference := _compare(frame[name], labels == label, alpha, who)) is not None
+        ]
         for label in range(clusters)
     ]
     adjusted = iter(adjust_p_values([one.p_value for columns in differences for one in columns], "bh"))

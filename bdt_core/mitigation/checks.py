@@ -54,33 +54,33 @@ def coded(values: ArrayLike, what: str) -> Coded:
         raise DataError(
             f"{missing} of {series.size} {what} are missing. Leave those rows out, or name a value for them."
         )
-    found = code_column(pd.DataFrame({what: series.array}), what)
-    used = np.flatnonzero(np.bincount(found.codes, minlength=len(found.levels)))
-    back = np.zeros(len(found.levels), dtype=np.int64)
+    codes = code_column(pd.DataFrame({what: series.array}), what)
+    used = np.flatnonzero(np.bincount(codes.codes, minlength=len(codes.levels)))
+    back = np.zeros(len(codes.levels), dtype=np.int64)
     back[used] = np.arange(used.size)
-    return Coded(back[found.codes], tuple(found.levels[i] for i in used))
+    return Coded(back[codes.codes], tuple(codes.levels[i] for i in used))
 
 
-def in_order(found: Coded) -> Coded:
+def in_order(codes: Coded) -> Coded:
     """The same column with its levels in order, numbers before text: what is made of it then does not depend on the
     order of the rows.
     """
-    order = sorted(range(len(found.levels)), key=lambda i: level_order(found.levels[i]))
+    order = sorted(range(len(codes.levels)), key=lambda i: level_order(codes.levels[i]))
     place = np.empty(len(order), dtype=np.int64)
     place[order] = np.arange(len(order))
-    return Coded(place[found.codes], tuple(found.levels[i] for i in order))
+    return Coded(place[codes.codes], tuple(codes.levels[i] for i in order))
 
 
-def same_length(**several: int) -> None:
+def same_length(**lengths: int) -> None:
     """Refuse arrays of different rows.
 
     Raises
     ------
     DataError
     """
-    if len(set(several.values())) > 1:
-        told = ", ".join(f"{n} {name}" for name, n in several.items())
-        raise DataError(f"All must be of the same rows; found {told}.")
+    if len(set(lengths.values())) > 1:
+        counted = ", ".join(f"{n} {name}" for name, n in lengths.items())
+        raise DataError(f"All must be of the same rows; found {counted}.")
 
 
 def quoted(names: list[str]) -> str:

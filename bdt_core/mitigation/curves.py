@@ -237,8 +237,8 @@ def checked_settings(constraint: str, tolerance: float, objective: Any, randomiz
 
 
 def _called(objective: Gain, curve: Curve) -> Floats:
-    found: ArrayLike = objective(curve.tp, curve.fp, curve.positives - curve.tp, curve.negatives - curve.fp)
-    values = np.asarray(found, dtype=np.float64)
+    given: ArrayLike = objective(curve.tp, curve.fp, curve.positives - curve.tp, curve.negatives - curve.fp)
+    values = np.asarray(given, dtype=np.float64)
     if values.shape != curve.tp.shape or not np.isfinite(values).all():
         what = "missing or infinite ones" if values.shape == curve.tp.shape else f"an array of shape {values.shape}"
         raise DataError(

@@ -112,8 +112,8 @@ def read_decisions(frame: pd.DataFrame, settings: MitigationSettings) -> Decisio
     names = np.array([group_name(group) for group in groups], dtype=object)[codes][kept].astype(str)
     selected = None
     if prediction is not None:
-        wanted = settings.positive if settings.positive_prediction is None else settings.positive_prediction
-        selected = favourable(prediction.levels, wanted)[prediction.codes][kept]
+        of_prediction = settings.positive if settings.positive_prediction is None else settings.positive_prediction
+        selected = favourable(prediction.levels, of_prediction)[prediction.codes][kept]
     rows = Decisions(
         names,
         score[kept],
@@ -133,23 +133,23 @@ def present_thresholds(train: Decisions, settings: MitigationSettings) -> tuple[
     if settings.prediction is not None:
         selected = train.selected
         assert selected is not None
-        found = _threshold_of(train.score, selected)
+        threshold = _threshold_of(train.score, selected)
         columns = {"as_is": Column(settings.prediction), "as_is2": Column(settings.score)}
-        if found is None:
+        if threshold is None:
             return None, say('the column "{as_is}" (no single threshold on {as_is2})', **columns)
         message = 'the column "{as_is}" ({as_is2} at or above {N}, for everybody)'
-        return found, say(message, **columns, N=Numeral(number_text(found)))
+        return threshold, say(message, **columns, N=Numeral(number_text(threshold)))
     if settings.threshold is not None:
         return settings.threshold, _at_or_above(settings.score, settings.threshold)
     everybody = Coded(np.zeros(train.score.size, dtype=np.int64), ("everybody",))
     curves = group_curves(train.score, train.label, everybody)
     best = float(curves[0].thresholds[int(gains(curves, settings.objective)[0].argmax())])
-    told = say(
+    note = say(
         "{decision} (the single threshold with the best {objective} on the train rows)",
         decision=_at_or_above(settings.score, best),
         objective=of_ours(settings.objective),
     )
-    return best, told
+    return best, note
 
 
 def _at_or_above(score: str, threshold: float) -> str:

@@ -35,7 +35,7 @@ from bdt_core.mitigation.sweep import (
     Choice,
     FrontierPoint,
     OneRate,
-    Search,
+    ThresholdSearch,
     TwoRates,
     frontier_points,
 )
@@ -159,16 +159,16 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
         checked_settings(self.constraint, float(self.tolerance), self.objective, self.randomized)
         curves = checked_curves(scores, labels, group, sample_weight)
         checked_rates(curves, self.constraint)
-        found = self._search(curves)
+        best = self._search(curves)
         self._curves = curves
         self._gains = gains(curves, self.objective)
         self.groups_ = tuple(one.group for one in curves)
-        self.smallest_gap_ = found.smallest_gap()
+        self.smallest_gap_ = best.smallest_gap()
         if self.randomized:
             chosen = best_mixtures(curves, self._gains, RATES_OF[self.constraint], float(self.tolerance))
             points, chances = chosen.points, chosen.chances
         else:
-            choice = self._optimum(found)
+            choice = self._optimum(best)
             points = tuple(np.array([i]) for i in choice.points)
             chances = tuple(np.ones(1) for _ in choice.points)
         self._describe(points, chances)
@@ -264,14 +264,14 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
             raise NotFittedError("This GroupThresholds instance is not fitted yet: call fit first.")
         return frontier_points(self._curves, self._search(self._curves), self.objective, tolerances)
 
-    def _search(self, curves: list[Curve]) -> Search:
+    def _search(self, curves: list[Curve]) -> ThresholdSearch:
         names = RATES_OF[self.constraint]
         worth = gains(curves, self.objective)
         if len(names) == 1:
             return OneRate([one.rate(names[0]) for one in curves], worth)
         return TwoRates([(one.rate(names[0]), one.rate(names[1])) for one in curves], worth)
 
-    def _optimum(self, search: Search) -> Choice:
+    def _optimum(self, search: ThresholdSearch) -> Choice:
         choice = search.best(float(self.tolerance))
         if choice is None:
             raise SpecError(

@@ -76,13 +76,13 @@ def best_mixtures(curves: Sequence[Curve], gains: Sequence[Floats], rates: Seque
             row[int(ends[-1]) + k] = -1.0
             bounds_left += [row, -row]
             bounds_right += [tolerance, 0.0]
-    found = linprog(
+    solution = linprog(
         cost, A_ub=np.array(bounds_left), b_ub=bounds_right, A_eq=sums, b_eq=np.ones(len(curves)), bounds=(0.0, 1.0)
     )
-    assert found.x is not None, found.message  # "nobody in every group" is always allowed
+    assert solution.x is not None, solution.message  # "nobody in every group" is always allowed
     points, chances = [], []
     for i, at in enumerate(corners):
-        chance = found.x[int(ends[i]) - len(at) : int(ends[i])]
+        chance = solution.x[int(ends[i]) - len(at) : int(ends[i])]
         used = chance > _NEGLIGIBLE
         points.append(at[used])
         chances.append(chance[used] / chance[used].sum())

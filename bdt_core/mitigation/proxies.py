@@ -134,20 +134,20 @@ def proxy_table(
     confidence = 1.0 - fraction(alpha, "alpha")
     columns = {name: column(frame, name) for name in dict.fromkeys([*features, *protected])}
     numeric = {name: _is_number(one) for name, one in columns.items()}
-    found, who = [], None if person is None else persons_of_rows(frame, person)
+    proxies, who = [], None if person is None else persons_of_rows(frame, person)
     for attribute in dict.fromkeys(protected):
         for feature in dict.fromkeys(features):
             if feature == attribute:
                 continue
             if numeric[feature] and numeric[attribute]:
-                found.append(_correlated(columns[feature], columns[attribute], alpha, who))
+                proxies.append(_correlated(columns[feature], columns[attribute], alpha, who))
             elif numeric[feature]:
-                found.append(_telling(columns[feature], columns[attribute], feature, attribute, alpha, who))
+                proxies.append(_telling(columns[feature], columns[attribute], feature, attribute, alpha, who))
             elif numeric[attribute]:
-                found.append(_telling(columns[attribute], columns[feature], feature, attribute, alpha, who))
+                proxies.append(_telling(columns[attribute], columns[feature], feature, attribute, alpha, who))
             else:
-                found.append(_associated(columns[feature], columns[attribute], who))
-    order = sorted(found, key=lambda one: (one.strength is None, -(one.strength or 0.0), one.protected, one.feature))
+                proxies.append(_associated(columns[feature], columns[attribute], who))
+    order = sorted(proxies, key=lambda one: (one.strength is None, -(one.strength or 0.0), one.protected, one.feature))
     return ProxyTable(confidence, tuple(order))
 
 
@@ -182,16 +182,16 @@ def bias_corrected_cramers_v(counts: NDArray[Any]) -> float:
 
 def _associated(feature: pd.Series[Any], protected: pd.Series[Any], who: NDArray[np.int64] | None) -> Proxy:
     names = (str(feature.name), str(protected.name))
-    one, other = _codes(feature), _codes(protected)
-    rows = one.codes.size
-    sizes = (len(one.levels), len(other.levels))
+    codes, other = _codes(feature), _codes(protected)
+    rows = codes.codes.size
+    sizes = (len(codes.levels), len(other.levels))
     if _worth(rows, who) < FEWEST_ROWS:
         return _nothing(*names, rows, _few(who))
     if max(sizes) > rows / 2:
         return _nothing(*names, rows, "nearly every row has a value of its own")
     if sizes[0] * sizes[1] > _MOST_CELLS:
         return _nothing(*names, rows, f"{sizes[0]:,} x {sizes[1]:,} combinations are too many to count")
-    counts = cell_counts(other, one)
+    counts = cell_counts(other, codes)
     if min((counts.sum(axis=axis) > 0).sum() for axis in (0, 1)) < 2:
         return _nothing(*names, rows, "one of the columns has a single value")
     v = bias_corrected_cramers_v(counts)
@@ -225,11 +225,11 @@ def _telling(
         return _nothing(feature, protected, int(codes.size), few)
     areas = {level: _area(x, codes == level, whose, alpha) for level in compared}
     best = max(areas, key=lambda level: (_distance(areas[level]), _name(coded, level)))
-    found = areas[best]
-    assert found.auc is not None
-    strength = abs(2.0 * found.auc - 1.0)
+    area = areas[best]
+    assert area.auc is not None
+    strength = abs(2.0 * area.auc - 1.0)
     return Proxy(
-        feature, protected, "AUC", _name(coded, best), found.auc, found.low, found.high, strength, int(codes.size)
+        feature, protected, "AUC", _name(coded, best), area.auc, area.low, area.high, strength, int(codes.size)
     )
 
 

@@ -82,14 +82,14 @@ class Reweighing(Result):
             for j, of_label in enumerate(labels.levels):
                 weight = known.get((of_group, of_label))
                 table[i, j] = np.nan if weight is None else weight
-        found: NDArray[np.float64] = table[groups.codes, labels.codes]
-        unknown = int(np.isnan(found).sum())
+        weights: NDArray[np.float64] = table[groups.codes, labels.codes]
+        unknown = int(np.isnan(weights).sum())
         if unknown:
             raise DataError(
-                f"{unknown} of {found.size} rows are of a group and label that the weights were not made from. Make "
+                f"{unknown} of {weights.size} rows are of a group and label that the weights were not made from. Make "
                 "weights from all training rows."
             )
-        return found
+        return weights
 
 
 def reweigh(label: ArrayLike, group: ArrayLike) -> Reweighing:

@@ -193,9 +193,10 @@ def _taking_part(
 
 def _fitted(taking_part: list[str], train: Decisions, settings: MitigationSettings) -> GroupThresholds:
     if len(taking_part) < 2:
-        found = f"only {quoted(taking_part)} has" if taking_part else "none has"
+        classes = f"only {quoted(taking_part)} has" if taking_part else "none has"
         raise DataError(
-            f"Thresholds by {settings.facet} need two groups with enough rows; {found}. Bring more rows or join groups."
+            f"Thresholds by {settings.facet} need two groups with enough rows; {classes}. Bring more rows or join "
+            "groups."
         )
     model = GroupThresholds(
         settings.constraint,
@@ -302,7 +303,7 @@ def _frontier(model: GroupThresholds, test: Decisions, settings: MitigationSetti
     return tuple(rows)
 
 
-def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings: MitigationSettings) -> list[str]:
+def _notes(model: GroupThresholds, train: Decisions, thresholds: Thresholds, settings: MitigationSettings) -> list[str]:
     notes = [
         say("The rule needs the {as_is} of every person at the time of decision.", as_is=settings.columns),
         *model.notes_,
@@ -324,7 +325,7 @@ def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings
                 rate=of_ours(RATES_OF[settings.constraint][0].replace("_", " ")),
             )
         )
-    told = {one.metric for one in found.metrics}
+    measured = {one.metric for one in thresholds.metrics}
     notes += [
         say(
             "The {metric} was not measured under other thresholds: {why}.",
@@ -332,7 +333,7 @@ def _notes(model: GroupThresholds, train: Decisions, found: Thresholds, settings
             why=say(NOT_OF_DECISIONS),
         )
         for name in settings.metrics
-        if name in GATE_METRICS.values() and name not in told
+        if name in GATE_METRICS.values() and name not in measured
     ]
     return notes
 

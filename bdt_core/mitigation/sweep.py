@@ -33,7 +33,7 @@ class Choice(NamedTuple):
     points: tuple[int, ...]
 
 
-class Search(Protocol):
+class ThresholdSearch(Protocol):
     """Finds the best choice within a tolerance."""
 
     def best(self, tolerance: float) -> Choice | None:
@@ -105,9 +105,9 @@ class OneRate:
         lows = self._lows[windows]
         at = 0
         while at < lows.size:
-            one, lowest = self._chosen(int(windows[at]), lows[at] + limit)
-            if best is None or one.gap < best.gap - _ROUNDING:
-                best = one
+            chosen, lowest = self._chosen(int(windows[at]), lows[at] + limit)
+            if best is None or chosen.gap < best.gap - _ROUNDING:
+                best = chosen
             at = int(np.searchsorted(lows, lowest, side="right"))
         assert best is not None
         return best
@@ -145,19 +145,19 @@ class TwoRates:
 
     def best(self, tolerance: float) -> Choice | None:
         """See `Search.best`; the smallest gap is found to 1e-9."""
-        found = self._largest(tolerance + _ROUNDING)
-        closer = self._largest(found.gap - 2 * _ROUNDING) if found else None
-        if found is None or closer is None or closer.gain < found.gain:
-            return found
-        found, too_strict = closer, 0.0
-        while found.gap - too_strict > _SAME_GAP:
-            middle = 0.5 * (too_strict + found.gap)
+        best = self._largest(tolerance + _ROUNDING)
+        closer = self._largest(best.gap - 2 * _ROUNDING) if best else None
+        if best is None or closer is None or closer.gain < best.gain:
+            return best
+        best, too_strict = closer, 0.0
+        while best.gap - too_strict > _SAME_GAP:
+            middle = 0.5 * (too_strict + best.gap)
             closer = self._largest(middle)
-            if closer is not None and closer.gain >= found.gain:
-                found = closer
+            if closer is not None and closer.gain >= best.gain:
+                best = closer
             else:
                 too_strict = middle
-        return found
+        return best
 
     def smallest_gap(self) -> float:
         """Always 0: nobody, or everybody, is selected in every group."""
@@ -223,14 +223,14 @@ class FrontierPoint:
 
 
 def frontier_points(
-    curves: list[Curve], search: Search, objective: Objective, tolerances: tuple[float, ...]
+    curves: list[Curve], search: ThresholdSearch, objective: Objective, tolerances: tuple[float, ...]
 ) -> list[FrontierPoint]:
     """The exact optimum at each tolerance, from free thresholds on.
 
     Parameters
     ----------
     curves : list of Curve
-    search : Search
+    search : ThresholdSearch
         Over these curves.
     objective : str or callable
         See `GroupThresholds`.
@@ -246,10 +246,10 @@ def frontier_points(
     for tolerance in (1.0, *sorted(tolerances, reverse=True)):
         if points and tolerance >= points[-1][1].gap - _ROUNDING:
             continue
-        found = search.best(tolerance)
-        if found is None:
+        point = search.best(tolerance)
+        if point is None:
             break
-        points.append((tolerance, found))
+        points.append((tolerance, point))
     return [
         FrontierPoint(
             tolerance,

@@ -35,7 +35,7 @@ def copies(sample: pd.DataFrame, order: Iterable[str]) -> dict[str, str]:
     {'male': 'sex', 'years': 'age'}
     """
     first: dict[bytes, list[str]] = {}
-    found: dict[str, str] = {}
+    copied: dict[str, str] = {}
     for name in order:
         codes, levels = _coded(sample[name])
         if levels < 2:
@@ -47,10 +47,10 @@ def copies(sample: pd.DataFrame, order: Iterable[str]) -> dict[str, str]:
             if levels * _ROWS_PER_LEVEL <= len(codes) or _are_equal(sample[name], sample[other])
         ]
         if alike:
-            found[name] = alike[0]
+            copied[name] = alike[0]
         else:
             first.setdefault(key, []).append(name)
-    return found
+    return copied
 
 
 def followers(sample: pd.DataFrame, groups: Iterable[str], columns: Iterable[str]) -> dict[str, str]:
@@ -71,7 +71,7 @@ def followers(sample: pd.DataFrame, groups: Iterable[str], columns: Iterable[str
     {'asian': 'race'}
     """
     coded: Mapping[str, tuple[Codes, int]] = {name: _coded(sample[name]) for name in (*groups, *columns)}
-    found: dict[str, str] = {}
+    following: dict[str, str] = {}
     for name in columns:
         codes, levels = coded[name]
         for group in groups:
@@ -81,9 +81,9 @@ def followers(sample: pd.DataFrame, groups: Iterable[str], columns: Iterable[str
             known = (codes >= 0) & (of_group >= 0)
             pairs = np.unique(of_group[known] * levels + codes[known])
             if known.sum() >= _ROWS_PER_LEVEL * of_groups and len(pairs) == len(np.unique(of_group[known])) > 1:
-                found[name] = group
+                following[name] = group
                 break
-    return found
+    return following
 
 
 def _coded(column: pd.Series) -> tuple[Codes, int]:
@@ -94,11 +94,12 @@ def _coded(column: pd.Series) -> tuple[Codes, int]:
     return np.asarray(codes, dtype=np.intp), len(levels)
 
 
-def _are_equal(one: pd.Series, other: pd.Series) -> bool:
+def _are_equal(values: pd.Series, other: pd.Series) -> bool:
     """Whether two columns of the same codes have the same values."""
-    if pd.api.types.is_numeric_dtype(one.dtype) and pd.api.types.is_numeric_dtype(other.dtype):
-        x, y = (column.to_numpy(dtype=np.float64, na_value=np.nan) for column in (one, other))
+    if pd.api.types.is_numeric_dtype(values.dtype) and pd.api.types.is_numeric_dtype(other.dtype):
+        x, y = (column.to_numpy(dtype=np.float64, na_value=np.nan) for column in (values, other))
         return bool(np.array_equal(x, y, equal_nan=True))
     return (
-        one.astype(object).where(one.notna(), None).tolist() == other.astype(object).where(other.notna(), None).tolist()
+        values.astype(object).where(values.notna(), None).tolist()
+        == other.astype(object).where(other.notna(), None).tolist()
     )

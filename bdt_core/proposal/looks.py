@@ -37,7 +37,7 @@ _LARGEST = 1e140
 
 
 @dataclass(frozen=True)
-class Seen:
+class SeenColumn:
     """A column, as it was seen.
 
     Attributes
@@ -79,13 +79,13 @@ class Glance:
 
     Attributes
     ----------
-    columns : dict of str to Seen
+    columns : dict of str to SeenColumn
     sample : DataFrame
         Some rows of all parts of the table; all rows of a small one.
     rows : int
     """
 
-    columns: dict[str, Seen]
+    columns: dict[str, SeenColumn]
     sample: pd.DataFrame
     rows: int
 
@@ -160,11 +160,11 @@ def _gathered(column: pd.Series) -> _Gathered:
     return _Gathered(facts, low, high, problem)
 
 
-def _seen(column: pd.Series, gathered: _Gathered, question: str) -> Seen:
+def _seen(column: pd.Series, gathered: _Gathered, question: str) -> SeenColumn:
     facts, name = gathered.facts, str(column.name)
     problem = gathered.problem or question
     look = "unreadable" if problem and not facts.is_constant else _look(column, gathered, name)
-    return Seen(name, look, facts, gathered.low, gathered.high, problem)
+    return SeenColumn(name, look, facts, gathered.low, gathered.high, problem)
 
 
 def _look(column: pd.Series, gathered: _Gathered, name: str) -> Look:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bdt_core.proposal.looks import FEW, Glance, Seen
+from bdt_core.proposal.looks import FEW, Glance, SeenColumn
 from bdt_core.said import Column, Text, say
 from bdt_core.spec import BiasVariable, Derivation
 from bdt_core.spec.direction import implied_better
@@ -89,7 +89,7 @@ def outcome_of(settings: BiasVariable) -> dict[str, Any]:
     return settings.model_dump(mode="json", exclude={"better", "better_by"}, exclude_none=True)
 
 
-def is_named_like_an_outcome(seen: Seen) -> bool:
+def is_named_like_an_outcome(seen: SeenColumn) -> bool:
     """Whether a column that is not measured says what happened, was decided or was predicted, and is no trait."""
     if speaks_of(seen.name, "error"):
         return False  # which may be a trait, such as the number of mistakes
@@ -99,7 +99,7 @@ def is_named_like_an_outcome(seen: Seen) -> bool:
     return is_called(seen.name, "outcome alone") or any(speaks_of(seen.name, one) for one in topics)
 
 
-def positive_level(seen: Seen) -> Level | None:
+def positive_level(seen: SeenColumn) -> Level | None:
     """The value that counts as positive: the good one of two, else yes, else the last; None where 1 is it."""
     every = [as_value(one) for one in seen.levels]
     levels = [one for one in every if plain(str(one)) not in UNKNOWN] or every
@@ -112,11 +112,11 @@ def positive_level(seen: Seen) -> Level | None:
     return levels[-1]
 
 
-def _pairs(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
+def _pairs(columns: list[SeenColumn], glance: Glance) -> Iterator[Measured]:
     """Errors of a prediction, and the decision alone where what happened and what was decided look different ways."""
     two = [one for one in columns if one.look == "two-valued" and _usable(one, glance)]
     numbers = [one for one in columns if one.look == "numeric" and one.is_number and _usable(one, glance)]
-    both: tuple[tuple[list[Seen], Derivation], ...] = ((two, "error"), (numbers, "absolute_error"))
+    both: tuple[tuple[list[SeenColumn], Derivation], ...] = ((two, "error"), (numbers, "absolute_error"))
     for candidates, derive in both:
         for prediction in [one for one in candidates if speaks_of(one.name, "prediction")][:1]:
             label = _label(prediction, candidates)
@@ -133,7 +133,7 @@ def _pairs(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
                 yield Measured(settings, why)
 
 
-def _label(prediction: Seen, candidates: Sequence[Seen]) -> Seen | None:
+def _label(prediction: SeenColumn, candidates: Sequence[SeenColumn]) -> SeenColumn | None:
     """The outcome that a prediction is about: what it is named after, else the last that is named like an outcome."""
     others = [one for one in candidates if one is not prediction and not speaks_of(one.name, "prediction")]
     words = set(plain(prediction.name).split("_"))
@@ -142,7 +142,7 @@ def _label(prediction: Seen, candidates: Sequence[Seen]) -> Seen | None:
     return next(reversed(namesakes or named), None)
 
 
-def _look_alike(label: Seen, prediction: Seen) -> bool:
+def _look_alike(label: SeenColumn, prediction: SeenColumn) -> bool:
     """Whether what happened and what was predicted are positive in one sense: repaid and granted, and not default."""
     ways = {implied_better(None, one.name, positive_level(one)) for one in (label, prediction)} - {None}
     if len(ways) > 1:
@@ -154,16 +154,16 @@ def _look_alike(label: Seen, prediction: Seen) -> bool:
     return True
 
 
-def _positives(*columns: Seen) -> list[Level]:
+def _positives(*columns: SeenColumn) -> list[Level]:
     levels = [positive_level(one) for one in columns]
     if all(one is None for one in levels):
         return []
     return list(dict.fromkeys(1 if one is None else one for one in levels))
 
 
-def _named(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
+def _named(columns: list[SeenColumn], glance: Glance) -> Iterator[Measured]:
     """What is named like something to be measured, the likeliest first."""
-    ranked: list[tuple[tuple[float, ...], Seen, str]] = []
+    ranked: list[tuple[tuple[float, ...], SeenColumn, str]] = []
     for place, one in enumerate(columns):
         named = _why(one)
         if named is not None and _can_be_measured(one):
@@ -174,7 +174,7 @@ def _named(columns: list[Seen], glance: Glance) -> Iterator[Measured]:
         yield _alone(one, why, is_guess=bool(order[0]))
 
 
-def _why(seen: Seen) -> tuple[int, str] | None:
+def _why(seen: SeenColumn) -> tuple[int, str] | None:
     """How likely a name makes it that a column is to be measured, and why; None where it says nothing."""
     two, name = seen.look == "two-valued", Column(seen.name)
     if speaks_of(seen.name, "error"):
@@ -192,9 +192,9 @@ def _why(seen: Seen) -> tuple[int, str] | None:
     return None
 
 
-def _guessed(columns: list[Seen], glance: Glance) -> list[Measured]:
+def _guessed(columns: list[SeenColumn], glance: Glance) -> list[Measured]:
     """What nothing speaks for: the last column of two values or of numbers; else a code, or texts of few values."""
-    tests: tuple[Callable[[Seen], bool], ...] = (
+    tests: tuple[Callable[[SeenColumn], bool], ...] = (
         lambda one: one.look in ("two-valued", "numeric") and _usable(one, glance) and not speaks_of(one.name, "age"),
         lambda one: one.look in ("two-valued", "numeric"),
         lambda one: one.look in ("two-valued", "numeric", "code", "categorical"),
@@ -207,7 +207,7 @@ def _guessed(columns: list[Seen], glance: Glance) -> list[Measured]:
     return []
 
 
-def _alone(seen: Seen, why: str, *, is_guess: bool) -> Measured:
+def _alone(seen: SeenColumn, why: str, *, is_guess: bool) -> Measured:
     """A column that is measured by itself: as it stands, or the share of people who have its positive value."""
     positive = positive_level(seen) if seen.look == "two-valued" or _has_several_texts(seen) else None
     is_decision = positive is not None or speaks_of(seen.name, "prediction") or not seen.is_number
@@ -240,7 +240,7 @@ def _differs(settings: BiasVariable, sample: pd.DataFrame) -> bool:
     return bool(error.min() < error.max())
 
 
-def _can_be_measured(seen: Seen) -> bool:
+def _can_be_measured(seen: SeenColumn) -> bool:
     if not _is_known_enough(seen):
         return False
     if seen.look == "two-valued":
@@ -255,13 +255,13 @@ def _can_be_measured(seen: Seen) -> bool:
     )
 
 
-def _can_be_told_apart(seen: Seen) -> bool:
+def _can_be_told_apart(seen: SeenColumn) -> bool:
     """Two values of which one can be written into a specification and found again."""
     kinds = {type(as_value(one)) for one in seen.facts.values or ()}
     return kinds <= {bool} or kinds <= {int, float} or kinds <= {str}
 
 
-def _has_several_texts(seen: Seen) -> bool:
+def _has_several_texts(seen: SeenColumn) -> bool:
     values = seen.facts.values
     return (
         seen.look == "categorical"
@@ -271,16 +271,16 @@ def _has_several_texts(seen: Seen) -> bool:
     )
 
 
-def _is_nought_and_one(seen: Seen) -> bool:
+def _is_nought_and_one(seen: SeenColumn) -> bool:
     values = list(seen.facts.values or ())
     return seen.look == "two-valued" and set(values) == {0, 1} and not any(isinstance(one, bool) for one in values)
 
 
-def _is_known_enough(seen: Seen) -> bool:
+def _is_known_enough(seen: SeenColumn) -> bool:
     return seen.facts.rows - seen.facts.missing >= _LEAST_ROWS
 
 
-def _usable(seen: Seen, glance: Glance) -> bool:
+def _usable(seen: SeenColumn, glance: Glance) -> bool:
     """Whether it is known of most people, and says the same of nearly nobody or nearly everybody."""
     column = glance.sample[seen.name]
     unknown = column.isna()

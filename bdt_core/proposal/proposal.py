@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.inference import minimum_detectable_difference
 from bdt_core.proposal.copies import copies, followers
-from bdt_core.proposal.looks import FEW, Glance, Look, Seen, glance
+from bdt_core.proposal.looks import FEW, Glance, Look, SeenColumn, glance
 from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome, outcome_of
 from bdt_core.result import Result
 from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
@@ -516,7 +516,7 @@ def _brought_back(
     return dict.fromkeys(left_out[:1], ("feature", "there are no others to search in"))
 
 
-def _proposed(seen: Seen, column: pd.Series, role: Role, reason: str) -> ProposedColumn:
+def _proposed(seen: SeenColumn, column: pd.Series, role: Role, reason: str) -> ProposedColumn:
     kind: Kind | None = None
     if seen.look == "code" and role in ("feature", "protected"):
         kind = "categorical"

@@ -153,10 +153,10 @@ class DaskShards:
 
     def __exit__(self, *_: object) -> None:
         """Nothing that is done is lost by it: Dask waits for a worker that is starting just now before it ends it."""
-        for one in (self._client, self._cluster):
-            if one is not None:
+        for opened in (self._client, self._cluster):
+            if opened is not None:
                 with suppress(TimeoutError):  # what is left ends with this process
-                    one.close(timeout=_CLOSED_WITHIN)
+                    opened.close(timeout=_CLOSED_WITHIN)
 
     def _submit_all(self, pickled: bytes, shards: Sequence[Shard]) -> dict[Future[Any], int]:
         """One message per worker, not one per shard."""
@@ -219,8 +219,8 @@ class DaskShards:
         if time.monotonic() - looked >= _LOOK_EVERY:
             workers = self._client.scheduler_info(n_workers=-1)["workers"]
             self._seen = time.monotonic(), workers
-            if self._cluster is not None and len(workers) < (wanted := len(self._cluster.worker_spec)):
-                self._cluster.scale(wanted)  # Dask gives up one that is not back within seconds
+            if self._cluster is not None and len(workers) < (asked := len(self._cluster.worker_spec)):
+                self._cluster.scale(asked)  # Dask gives up one that is not back within seconds
         return workers
 
     def _refuse_lost_scheduler(self) -> None:

@@ -1,4 +1,4 @@
-"""What works on shards: here the threads of this process, elsewhere the workers of a cluster."""
+"""Engines that work on shards: here the threads of this process, elsewhere the workers of a cluster."""
 
 from __future__ import annotations
 

@@ -143,9 +143,9 @@ def _write_shards(
     done = 0
     written = []
     placed = _placed(batches, folder)
-    for one in in_parallel(lambda task: _write_shard(*task, spec), placed):
-        written.append(one)
-        done += one.shard.rows
+    for shard in in_parallel(lambda task: _write_shard(*task, spec), placed):
+        written.append(shard)
+        done += shard.shard.rows
         say(done)
     if not written:
         raise SourceError(f"{spec.source.described} has a header but no rows.")

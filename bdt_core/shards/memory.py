@@ -1,4 +1,4 @@
-"""How much memory an audit may take, and whether its table fits."""
+"""Memory that an audit may take, and whether its table fits."""
 
 from __future__ import annotations
 
@@ -40,12 +40,12 @@ class MemoryPlan:
     disk: int | None
 
 
-def plan_memory(wanted: str, memory_limit: str | None, estimated: int | None, rows: int | None = None) -> MemoryPlan:
+def plan_memory(room: str, memory_limit: str | None, estimated: int | None, rows: int | None = None) -> MemoryPlan:
     """Decide whether a table is held in memory.
 
     Parameters
     ----------
-    wanted : {"auto", "in_memory", "out_of_core"}
+    room : {"auto", "in_memory", "out_of_core"}
         ``clustering.memory``.
     memory_limit : str or None
         ``clustering.memory_limit``; by default half of the memory that is available.
@@ -63,9 +63,9 @@ def plan_memory(wanted: str, memory_limit: str | None, estimated: int | None, ro
     limit = in_bytes(memory_limit) if memory_limit is not None else available_memory() // 2
     needed = None if estimated is None else _TIMES * estimated
     disk = None if estimated is None else 2 * estimated + _BESIDE * (rows or 0)
-    if wanted == "in_memory":
+    if room == "in_memory":
         return MemoryPlan(False, '"clustering.memory" is in_memory', limit, disk)
-    if wanted == "out_of_core":
+    if room == "out_of_core":
         return MemoryPlan(True, '"clustering.memory" is out_of_core', limit, disk)
     if needed is None or needed <= limit:
         return MemoryPlan(False, "the table fits into memory", limit, disk)
@@ -106,10 +106,10 @@ def in_bytes(written: str) -> int:
     >>> in_bytes("4 GiB"), in_bytes("1.5 GB")
     (4294967296, 1500000000)
     """
-    found = re.fullmatch(r"([0-9.]+)\s*([MGT]i?)B", written.strip())
-    if found is None:
+    match = re.fullmatch(r"([0-9.]+)\s*([MGT]i?)B", written.strip())
+    if match is None:
         raise ValueError(f'"{written}" is no size such as "4 GiB"')
-    return int(float(found[1]) * _UNITS[found[2]])
+    return int(float(match[1]) * _UNITS[match[2]])
 
 
 def in_words(size: int) -> str:

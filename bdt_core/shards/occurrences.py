@@ -1,4 +1,4 @@
-"""Which occurrence of its content a row is, over all shards, so that equal rows have ranks of their own.
+"""Occurrences of equal rows, numbered over all shards, so that equal rows have ranks of their own.
 
 Every shard writes its distinct hashes, sorted, with their numbers. A bucket, that is a range of hashes, is then one
 stretch of each of these files: what earlier shards have of a hash is added up there, and read by the later ones.

@@ -98,11 +98,11 @@ def memory_plan(spec: AuditSpec) -> MemoryPlan:
     """Whether the source of a specification is held in memory; another engine than this process never does that."""
     from bdt_core.table.batches import measure_source
 
-    wanted = "out_of_core" if spec.engine.dask is not None else spec.room.memory
-    needs_size = wanted != "in_memory" and not (spec.source.path or "").startswith("demo:")
+    room = "out_of_core" if spec.engine.dask is not None else spec.room.memory
+    needs_size = room != "in_memory" and not (spec.source.path or "").startswith("demo:")
     size = measure_source(spec.source) if needs_size else None
     known = (None, None) if size is None else (size.estimated_bytes, size.rows)
-    plan = plan_memory(wanted, spec.room.memory_limit, *known)
+    plan = plan_memory(room, spec.room.memory_limit, *known)
     if spec.engine.dask is not None:
         return MemoryPlan(True, "the audit runs on a Dask cluster", plan.limit, plan.disk)
     return plan

@@ -49,9 +49,9 @@ class Shard:
     number: int
     rows: int
 
-    def remove(self, *several: str) -> None:
+    def remove(self, *names: str) -> None:
         """Remove files that are of no use any more."""
-        for what in several:
+        for what in names:
             self._file(what).unlink(missing_ok=True)
             self.forget(what)
 

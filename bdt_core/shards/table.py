@@ -195,12 +195,12 @@ def on_block(
 
 def read_block(header: AuditTable, part: PartName, shard: Shard, columns: Sequence[str] | None = None) -> AuditTable:
     """The rows of a shard's part as a table in memory; of some columns, if these are all that is needed."""
-    wanted = [name for name in header.frame.columns if columns is None or name in columns]
+    names = [name for name in header.frame.columns if columns is None or name in columns]
     placed = RANK if header.spec.split.key is None else KEY
-    frame = shard.read_frame("table.arrow", [name for name in {*wanted, placed} if name != RANK])
+    frame = shard.read_frame("table.arrow", [name for name in {*names, placed} if name != RANK])
     frame[RANK] = np.array(shard.read_array("ranks.npy"))
     chosen = rows_of_part(frame, header, part, shard)
-    frame = frame[wanted]
+    frame = frame[names]
     return replace(header, frame=(frame if chosen.all() else frame[chosen]).reset_index(drop=True))
 
 

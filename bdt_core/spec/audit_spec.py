@@ -525,8 +525,8 @@ class AuditSpec(Section):
         if self.groups.pooled_from is None:
             return ()
         columns = dict.fromkeys([*self.protected, *(name for facets in self.facets for name in facets)])
-        several = [one for size in (1, 2, 3) for one in combinations(columns, size)]
-        return (*several, *(facets for facets in self.facets if len(facets) > 3))
+        groupings = [one for size in (1, 2, 3) for one in combinations(columns, size)]
+        return (*groupings, *(facets for facets in self.facets if len(facets) > 3))
 
     @property
     def asks_characteristics(self) -> bool:
@@ -717,8 +717,8 @@ class AuditSpec(Section):
     @field_validator("notify")
     @classmethod
     def _addresses(cls, notify: list[str]) -> list[str]:
-        for one in notify:
-            if not _ADDRESS.match(one):
+        for address in notify:
+            if not _ADDRESS.match(address):
                 raise ValueError("an address is not a URL such as json://host/path or ${NAME}; apprise knows the kinds")
         return notify
 

@@ -1,4 +1,4 @@
-"""What an audit looks at beside clusters and declared groups: intersections, local bias, and what to do about it."""
+"""Searches beside clusters and declared groups, in a specification: intersections, local bias; and mitigation."""
 
 from __future__ import annotations
 

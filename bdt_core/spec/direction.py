@@ -49,10 +49,10 @@ def implied_better(derive: str | None, name: str, positive: object) -> Better | 
         return "lower"
     levels = positive if isinstance(positive, list) else [positive]
     texts = [one for one in levels if isinstance(one, str)]
-    for one in (*texts[:1], name):
-        if speaks_of(one, "worse"):
+    for text in (*texts[:1], name):
+        if speaks_of(text, "worse"):
             return "lower"
-        if speaks_of(one, "better"):
+        if speaks_of(text, "better"):
             return "higher"
     return None
 

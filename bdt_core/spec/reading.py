@@ -112,12 +112,12 @@ def _read(text: str) -> tuple[Any, dict[Location, int]]:
     try:
         node = loader.get_single_node()
         lines: dict[Location, int] = {}
-        for place, line, one in () if node is None else _places(node, (), set()):
+        for place, line, path in () if node is None else _places(node, (), set()):
             lines[place] = line
-            _refuse_value(loader, place, one)
+            _refuse_value(loader, place, path)
             if len(lines) > _MOST_PLACES:
                 problem = f"it holds more than {_MOST_PLACES:,} keys and entries, counting what aliases repeat"
-                raise yaml.MarkedYAMLError(problem=problem, problem_mark=one.start_mark)
+                raise yaml.MarkedYAMLError(problem=problem, problem_mark=path.start_mark)
         return (None if node is None else loader.construct_document(node)), lines
     finally:
         loader.dispose()
@@ -163,9 +163,9 @@ def _places(node: yaml.Node, place: Location, above: set[int]) -> Iterator[tuple
         return
     above = above | {id(node)}
     if isinstance(node, yaml.SequenceNode):
-        for number, one in enumerate(node.value):
-            yield (*place, number), one.start_mark.line + 1, one
-            yield from _places(one, (*place, number), above)
+        for number, item in enumerate(node.value):
+            yield (*place, number), item.start_mark.line + 1, item
+            yield from _places(item, (*place, number), above)
     elif isinstance(node, yaml.MappingNode):
         seen: dict[str, int] = {}
         for key, value in node.value:
@@ -198,28 +198,28 @@ def resolve_paths(spec: AuditSpec, folder: Path) -> AuditSpec:
     changed |= _table_beside(source, folder)
     if source.join is not None:
         changed["join"] = source.join.model_copy(update=_table_beside(source.join, folder))
-    found: dict[str, Any] = {"source": source.model_copy(update=changed)}
+    resolved: dict[str, Any] = {"source": source.model_copy(update=changed)}
     if spec.about.model_file is not None:
         place = _beside(spec.about.model_file, folder)
-        found["about"] = spec.about.model_copy(update={"model_file": place})
+        resolved["about"] = spec.about.model_copy(update={"model_file": place})
     if spec.inbox is not None:
         place = _beside(f"{spec.inbox.folder}/*", folder).removesuffix("/*")
-        found["inbox"] = spec.inbox.model_copy(update={"folder": place})
+        resolved["inbox"] = spec.inbox.model_copy(update={"folder": place})
     if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
         place = _beside(spec.local_bias.embeddings, folder)
-        found["local_bias"] = spec.local_bias.model_copy(update={"embeddings": place})
-    return spec.model_copy(update=found)
+        resolved["local_bias"] = spec.local_bias.model_copy(update={"embeddings": place})
+    return spec.model_copy(update=resolved)
 
 
 def _table_beside(table: Table, folder: Path) -> dict[str, str]:
     """The path of a table or the file of its database, looked up in a folder."""
-    found = {}
+    changed = {}
     if table.path is not None:
-        found["path"] = _beside(table.path, folder)
+        changed["path"] = _beside(table.path, folder)
     sqlite = SQLITE_FILE.fullmatch(table.database or "")
     if sqlite is not None:
-        found["database"] = sqlite[1] + _beside(sqlite[2], folder) + sqlite[3]
-    return found
+        changed["database"] = sqlite[1] + _beside(sqlite[2], folder) + sqlite[3]
+    return changed
 
 
 def _beside(path: str, folder: Path) -> str:

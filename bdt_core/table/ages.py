@@ -30,9 +30,9 @@ def day(reference: str) -> dt.date | None:
         return None
 
 
-def columns_needed(ages: Mapping[str, str], wanted: Collection[str]) -> set[str]:
-    """Columns whose dates say on which day some wanted columns are ages."""
-    return {reference for name, reference in ages.items() if name in wanted and day(reference) is None}
+def columns_needed(ages: Mapping[str, str], chosen: Collection[str]) -> set[str]:
+    """Columns whose dates say on which day some chosen columns are ages."""
+    return {reference for name, reference in ages.items() if name in chosen and day(reference) is None}
 
 
 def refuse_unknown(ages: Mapping[str, str], columns: Collection[str], table: str) -> None:

@@ -88,11 +88,11 @@ def open_batches(
         all_dtypes = dtypes | (join.columns if join is not None else {})
         refuse_unfit(source, table.rows, len(all_dtypes))
         refuse_unknown(source.ages, all_dtypes, source.described)
-        wanted = _selected(list(all_dtypes), columns, source.described)
-        given = {name: one for name, one in all_dtypes.items() if name in {*wanted, *beside}}
+        chosen = _selected(list(all_dtypes), columns, source.described)
+        given = {name: one for name, one in all_dtypes.items() if name in {*chosen, *beside}}
         if join is not None and not any(name in join.columns for name in given):
             join = None
-        ages = {name: one for name, one in source.ages.items() if name in wanted}
+        ages = {name: one for name, one in source.ages.items() if name in chosen}
         batches = Batches(
             rows=table.rows,
             dtypes={},
@@ -107,7 +107,7 @@ def open_batches(
         )
         if join is not None and join.depends_on_gaps and batches.lacks_matches():
             given.update({name: holding_missing(one) for name, one in join.columns.items() if name in given})
-        batches.dtypes.update({name: np.dtype(np.float64) if name in ages else given[name] for name in wanted})
+        batches.dtypes.update({name: np.dtype(np.float64) if name in ages else given[name] for name in chosen})
         if source.clean:
             batches.clean()
         batches._open = stack.pop_all()
@@ -168,8 +168,8 @@ class Batches:
                 yield _with_attrs(frame[names], self._notes.beside(frame.attrs))
                 continue
             joined = self._join.added_to(frame)
-            found = self._notes.beside(joined.attrs)
-            yield _with_attrs(conformed(joined[names], self._given), found)
+            attrs = self._notes.beside(joined.attrs)
+            yield _with_attrs(conformed(joined[names], self._given), attrs)
 
     def __enter__(self) -> Self:
         return self

@@ -76,13 +76,13 @@ class OutcomeFacts:
     def refuse_useless(self, settings: BiasVariable) -> None:
         """Raise DataError where nothing can be audited."""
         for column, key in sorted(self.never_positive):
-            wanted = _wanted(settings)
+            positives = _positives(settings)
             quoted = ' YAML takes yes, no, on and off for true and false: write "yes" in quotes.'
             raise DataError(
-                f'Column "{column}" ({key}) never has the positive value {", ".join(map(repr, wanted))} '
+                f'Column "{column}" ({key}) never has the positive value {", ".join(map(repr, positives))} '
                 'of "bias_variable.positive". Correct the value, or list one for each of label and prediction.'
                 + quoted
-                * any(isinstance(one, bool) for one in wanted)
+                * any(isinstance(one, bool) for one in positives)
             )
         name = named(settings)
         if self.known == 0:
@@ -213,7 +213,7 @@ def _is_positive(frame: pd.DataFrame, name: str, settings: BiasVariable, key: st
             )
         positive = column.eq(1).to_numpy(dtype=bool, na_value=False)
     else:
-        positive = column.isin(_wanted(settings)).to_numpy(dtype=bool)
+        positive = column.isin(_positives(settings)).to_numpy(dtype=bool)
     return np.where(missing, np.nan, positive.astype(np.float64))
 
 
@@ -228,10 +228,10 @@ def _values(known: pd.Series, key: str) -> set[object]:
         ) from None
 
 
-def _wanted(settings: BiasVariable) -> list[object]:
+def _positives(settings: BiasVariable) -> list[object]:
     """The values that count as positive."""
-    wanted = settings.positive
-    return list(wanted) if isinstance(wanted, Sequence) and not isinstance(wanted, str) else [wanted]
+    positive = settings.positive
+    return list(positive) if isinstance(positive, Sequence) and not isinstance(positive, str) else [positive]
 
 
 def _never_positive(

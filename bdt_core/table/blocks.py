@@ -1,4 +1,4 @@
-"""What a search asks of rows, wherever they are: blocks, and a sample."""
+"""Rows as a search takes them, wherever they are: blocks, and a sample."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SpecError
-from bdt_core.inference.summaries import Centring, Scale, Seen, look
+from bdt_core.inference.summaries import Centring, Scale, SeenValues, look
 from bdt_core.table.audit_table import BIAS_VARIABLE
 
 T = TypeVar("T")
@@ -91,18 +91,18 @@ def known_rows(block: Block) -> tuple[pd.DataFrame, NDArray[np.float64]]:
     return (block.frame, values) if known.all() else (block.frame[known], values[known])
 
 
-def seen_outcomes(table: Blocks) -> list[Seen]:
+def seen_outcomes(table: Blocks) -> list[SeenValues]:
     """The known outcomes of each block, at a first look."""
     return table.map_blocks(_look, [OUTCOME])
 
 
-def scale_of(table: Blocks, seen: Seen) -> Scale:
+def scale_of(table: Blocks, seen: SeenValues) -> Scale:
     """The scale on which outcomes are summed up whose values are too many to be counted."""
     centring = Centring.of(seen)
     return centring.scale(sum(table.map_blocks(partial(_steps, centring=centring), [OUTCOME])))
 
 
-def _look(block: Block) -> Seen:
+def _look(block: Block) -> SeenValues:
     return look(known_rows(block)[1])
 
 

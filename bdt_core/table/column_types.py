@@ -1,4 +1,4 @@
-"""What the files of one table hold in each column, whether they agree, and the type that holds all of it."""
+"""Types of the columns of one table's files, whether they agree, and the type that holds all of a column."""
 
 from __future__ import annotations
 
@@ -138,18 +138,18 @@ def common_dtype(types: Sequence[ColumnType]) -> Dtype:
     return dtype if all(one.filled for one in types) else holding_missing(dtype)
 
 
-def wider(one: Dtype, other: Dtype) -> Dtype:
+def wider(dtype: Dtype, other: Dtype) -> Dtype:
     """The narrowest type that holds the values of both; categories in the order in which they are named."""
-    if _is_same(one, other):
-        return one
-    if isinstance(one, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
-        added = other.categories[~other.categories.isin(one.categories)]
-        return pd.CategoricalDtype(one.categories.append(added))
-    one, other = (
+    if _is_same(dtype, other):
+        return dtype
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
+        added = other.categories[~other.categories.isin(dtype.categories)]
+        return pd.CategoricalDtype(dtype.categories.append(added))
+    dtype, other = (
         holding_missing(each.categories.dtype) if isinstance(each, pd.CategoricalDtype) else each
-        for each in (one, other)
+        for each in (dtype, other)
     )
-    return pd.concat([_single(one), _single(other)]).dtype  # as pandas would set rows of both types under each other
+    return pd.concat([_single(dtype), _single(other)]).dtype  # as pandas would set rows of both types under each other
 
 
 def _single(dtype: Dtype) -> pd.Series[Any]:
@@ -157,11 +157,11 @@ def _single(dtype: Dtype) -> pd.Series[Any]:
     return pd.Series(np.zeros(1, dtype)) if plain else pd.Series([None], dtype=dtype)
 
 
-def _is_same(one: Dtype, other: Dtype) -> bool:
+def _is_same(dtype: Dtype, other: Dtype) -> bool:
     """The same type; categories in the same order."""
-    if isinstance(one, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
-        return one is other or (one.ordered == other.ordered and one.categories.equals(other.categories))
-    return bool(one == other)
+    if isinstance(dtype, pd.CategoricalDtype) and isinstance(other, pd.CategoricalDtype):
+        return dtype is other or (dtype.ordered == other.ordered and dtype.categories.equals(other.categories))
+    return bool(dtype == other)
 
 
 def _as_type(column: pd.Series[Any], dtype: Dtype) -> pd.Series[Any]:

@@ -1,4 +1,4 @@
-"""Where numbers are cut into intervals."""
+"""Cuts of numbers into intervals."""
 
 from __future__ import annotations
 

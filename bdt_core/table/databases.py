@@ -143,8 +143,8 @@ class QueryTable(RecordsTable):
         except (sa.exc.SQLAlchemyError, pd.errors.DatabaseError) as error:
             url = self._engine.url
             place = sa.URL.create(url.drivername, url.username, None, url.host, url.port, url.database)
-            told = f"The query of source.sql failed on {place}: {_reason(error)}"
-            raise SourceError(_hidden(told, self._address)) from None
+            message = f"The query of source.sql failed on {place}: {_reason(error)}"
+            raise SourceError(_hidden(message, self._address)) from None
 
 
 def _engine(address: str) -> sa.Engine:
@@ -181,8 +181,8 @@ def _refuse_missing_file(url: sa.URL) -> None:
 def _marked(sql: str, parameters: Mapping[str, str]) -> str:
     """The query, where a colon is plain text unless it stands before the name of a parameter."""
 
-    def plain(found: re.Match[str]) -> str:
-        return found[0] if found[1] in parameters else rf"\{found[0]}"
+    def plain(match: re.Match[str]) -> str:
+        return match[0] if match[1] in parameters else rf"\{match[0]}"
 
     return re.sub(r"(?<![:\w\\]):(\w+)(?!:)", plain, sql)
 
@@ -190,8 +190,8 @@ def _marked(sql: str, parameters: Mapping[str, str]) -> str:
 def _reason(error: Any) -> str:
     """First line of the driver's own message, without the parameters, and without the value of a cell."""
     cause = error.__cause__ if isinstance(error, pd.errors.DatabaseError) else error
-    told = str(getattr(cause, "orig", None) or cause).strip().splitlines()[0]
-    return _VALUE.sub(lambda found: found[1] or found[2], told)
+    message = str(getattr(cause, "orig", None) or cause).strip().splitlines()[0]
+    return _VALUE.sub(lambda found: found[1] or found[2], message)
 
 
 def _hidden(message: str, address: str) -> str:
@@ -199,7 +199,7 @@ def _hidden(message: str, address: str) -> str:
     rest, _, query = address.partition("://")[2].partition("?")
     written = rest.rpartition("@")[0].partition(":")[2]
     given = [value for _, value in parse_qsl(query)] + [unquote(written), *re.split("[@:/]", written), written]
-    for one in sorted(given, key=len, reverse=True):
-        if len(one) >= _SHORTEST_SECRET:
-            message = message.replace(one, "***")
+    for secret in sorted(given, key=len, reverse=True):
+        if len(secret) >= _SHORTEST_SECRET:
+            message = message.replace(secret, "***")
     return message

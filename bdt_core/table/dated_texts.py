@@ -40,12 +40,12 @@ class DatedTexts:
     """
 
     def __init__(self, seen: Mapping[str, DatesSeen]) -> None:
-        found = {name: understood_dates(name, one) for name, one in seen.items()}
-        self._notations = {name: one.notation for name, one in found.items() if one.notation is not None}
-        self._dtypes = {name: found[name].type.dtype for name in self._notations}
-        told = tuple(one.told for one in found.values() if one.told)
-        questions = {name: one.question for name, one in found.items() if one.question}
-        self.notes = ReadingNotes(told=told, questions=questions)
+        understood = {name: understood_dates(name, one) for name, one in seen.items()}
+        self._notations = {name: one.notation for name, one in understood.items() if one.notation is not None}
+        self._dtypes = {name: understood[name].type.dtype for name in self._notations}
+        sentences = tuple(one.told for one in understood.values() if one.told)
+        questions = {name: one.question for name, one in understood.items() if one.question}
+        self.notes = ReadingNotes(told=sentences, questions=questions)
 
     def types(self, dtypes: Mapping[str, Dtype]) -> dict[str, Dtype]:
         """Types of the columns of a table once they are read."""
@@ -84,11 +84,11 @@ def with_dates(frame: pd.DataFrame) -> pd.DataFrame:
     if not frame.columns.is_unique:  # which is refused later
         return frame
     seen: dict[Any, DatesSeen] = {name: _seen_in_column(one) for name, one in frame.items()}
-    found = DatedTexts({name: one for name, one in seen.items() if one.orders})
-    read = found.read(frame)
-    if read is not frame or found.notes.questions:
+    dated = DatedTexts({name: one for name, one in seen.items() if one.orders})
+    read = dated.read(frame)
+    if read is not frame or dated.notes.questions:
         read = read.copy(deep=False)
-        read.attrs = (ReadingNotes.of(frame.attrs) + found.notes).beside(frame.attrs)
+        read.attrs = (ReadingNotes.of(frame.attrs) + dated.notes).beside(frame.attrs)
     return read
 
 
@@ -100,8 +100,8 @@ def may_be_dates(
     for part in parts:
         if not seen:
             break
-        found = part(set(seen))
-        both = {name: one + found.get(name, NO_DATES) for name, one in seen.items()}
+        of_part = part(set(seen))
+        both = {name: one + of_part.get(name, NO_DATES) for name, one in seen.items()}
         seen = {name: one for name, one in both.items() if one.orders}
     return seen
 
@@ -126,5 +126,5 @@ def _texts(column: pd.Series[Any]) -> pa.Array:
     import pyarrow as pa
 
     plain = column.astype(column.cat.categories.dtype) if isinstance(column.dtype, pd.CategoricalDtype) else column
-    found = pa.array(plain, pa.string(), from_pandas=True)
-    return with_gaps(found.combine_chunks() if isinstance(found, pa.ChunkedArray) else found, MISSING)
+    texts = pa.array(plain, pa.string(), from_pandas=True)
+    return with_gaps(texts.combine_chunks() if isinstance(texts, pa.ChunkedArray) else texts, MISSING)

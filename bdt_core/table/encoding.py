@@ -17,7 +17,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.inference.exact_sums import Span, Step, exact_sum, mean_and_std, means_and_stds_in_blocks
+from bdt_core.inference.exact_sums import Span, SumUnit, exact_sum, mean_and_std, means_and_stds_in_blocks
 from bdt_core.table.categorical import (
     MAX_LEVELS,
     CategoricalColumn,
@@ -176,14 +176,14 @@ class Encoder:
         """
         frame = as_frame(table)
         names = tuple(frame.columns)
-        wanted = dict(kinds or {})
-        for name in wanted:
+        named = dict(kinds or {})
+        for name in named:
             if name not in names:
                 raise DataError(f'There is no column "{name}". {did_you_mean(name, names)}')
         numeric: list[str] = []
         categorical: list[str] = []
         for name in sorted(names):
-            kind = wanted.get(name) or column_kind(frame[name])
+            kind = named.get(name) or column_kind(frame[name])
             (numeric if kind == "numeric" else categorical).append(name)
         blank = cls(names, (), (), len(frame), scale, dtype, centre)
         return blank._encode(frame, numeric, categorical)
@@ -299,7 +299,7 @@ def fit_encoder(
     categorical = [name for name in sorted(names) if kinds[name] == "categorical"]
     facts = reduce(_Facts.__add__, map_blocks(partial(_look, numeric=numeric, categorical=categorical)))
 
-    def count(steps: dict[str, Step]) -> dict[str, int]:
+    def count(steps: dict[str, SumUnit]) -> dict[str, int]:
         blocks = map_blocks(partial(_count, steps=steps)) if steps else []
         return {name: sum(one[name] for one in blocks) for name in steps}
 
@@ -331,7 +331,7 @@ def _look(frame: pd.DataFrame, numeric: Sequence[str], categorical: Sequence[str
     return _Facts(len(frame), {name: spans.get(name, Span()) for name in numeric}, levels)
 
 
-def _count(frame: pd.DataFrame, steps: Mapping[str, Step]) -> dict[str, int]:
+def _count(frame: pd.DataFrame, steps: Mapping[str, SumUnit]) -> dict[str, int]:
     if not len(frame):
         return dict.fromkeys(steps, 0)
     return {one.name: steps[one.name].count(one.known) for one in numbers_in_turn(frame, list(steps))}

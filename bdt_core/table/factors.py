@@ -34,6 +34,6 @@ def factors_of(table: AuditTable) -> Factors:
         axis=1,
     )
     harm = table.y if spec.bias_variable.better == "lower" else -table.y
-    found = persons_of(table)
-    units = None if found is None else numbers_of(found[0], table).astype(np.int64)
+    counted = persons_of(table)
+    units = None if counted is None else numbers_of(counted[0], table).astype(np.int64)
     return Factors(values, tuple(not one for one in numeric), harm, units, seed=spec.split.random_state)

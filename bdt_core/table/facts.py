@@ -1,4 +1,4 @@
-"""What is to be known of a column before it is used; facts of parts of a table add up to those of the whole."""
+"""Facts of a column before it is used; those of parts of a table add up to those of the whole."""
 
 from __future__ import annotations
 

@@ -166,10 +166,10 @@ class JoinedTable:
         """Rows of the table with the columns of their matches."""
         matches = self.matches(frame)
         late = int((matches < 0).sum())
-        found = self._added.reindex(matches).set_index(frame.index)
+        matched = self._added.reindex(matches).set_index(frame.index)
         if late:
-            found = found.astype({name: holding_missing(dtype) for name, dtype in self.columns.items()})
-        merged = pd.concat([frame, found], axis="columns")
+            matched = matched.astype({name: holding_missing(dtype) for name, dtype in self.columns.items()})
+        merged = pd.concat([frame, matched], axis="columns")
         merged.attrs[JOINED] = {
             "table": self._described,
             "key": ", ".join(self.keys),

@@ -82,13 +82,13 @@ class JsonListTable(JsonLinesTable):
             written = raw.decode("utf-8-sig")
         except UnicodeDecodeError:
             raise SourceError(f"{self.name}: not valid UTF-8, which JSON must be.") from None
-        found = _parsed(written, self.name)
-        if not isinstance(found, list):
+        records = _parsed(written, self.name)
+        if not isinstance(records, list):
             raise SourceError(
                 f'{self.name}: expected a list of objects such as [{{"age": 31}}]; a file with one object per line is '
                 "named .jsonl."
             )
-        return [_as_record(one, f"{self.name}, object {number}") for number, one in enumerate(found, start=1)]
+        return [_as_record(one, f"{self.name}, object {number}") for number, one in enumerate(records, start=1)]
 
 
 def _parsed(written: str, where: str) -> Any:
@@ -110,7 +110,7 @@ def _parsed(written: str, where: str) -> Any:
     if len(written) > _MOST_DIGITS and _LONG_NUMBER.search(written):
         raise SourceError(f"{where}: a number has more than {_MOST_DIGITS} digits. Write it as a text.")
     try:
-        found = json.loads(written, object_pairs_hook=refuse_repeated)
+        value = json.loads(written, object_pairs_hook=refuse_repeated)
     except json.JSONDecodeError as error:
         raise SourceError(
             say(
@@ -124,13 +124,13 @@ def _parsed(written: str, where: str) -> Any:
         raise SourceError(f"{where}: lists or objects are nested too deep. Expected single values.") from None
     if "\\ud" in written.lower():
         try:
-            json.dumps(found, ensure_ascii=False).encode()
+            json.dumps(value, ensure_ascii=False).encode()
         except UnicodeEncodeError:
             raise SourceError(f"{where}: holds half a letter (a lone surrogate). Write the text again.") from None
-    return found
+    return value
 
 
-def _as_record(found: Any, where: str) -> dict[str, Any]:
+def _as_record(record: Any, where: str) -> dict[str, Any]:
     """An object of single values.
 
     Raises
@@ -138,9 +138,9 @@ def _as_record(found: Any, where: str) -> dict[str, Any]:
     SourceError
         It is something else.
     """
-    if not isinstance(found, dict):
+    if not isinstance(record, dict):
         raise SourceError(f'{where}: expected an object such as {{"age": 31}}.')
-    nested = [name for name, value in found.items() if isinstance(value, list | dict)]
+    nested = [name for name, value in record.items() if isinstance(value, list | dict)]
     if nested:
         raise SourceError(f'{where}: "{nested[0]}" is a list or an object. Expected a single value.')
-    return found
+    return record

@@ -51,16 +51,16 @@ def _leaks_of(table: AuditTable) -> dict[str, str]:
     spec, audited = table.spec, table.audited
     leaks = telling_columns(table)
     honest = [name for name in _searched(table, audited) if name not in leaks]
-    for one, other in _pairs(audited, honest):
+    for column, other in _pairs(audited, honest):
         of_both = ", one of the outcome and one of the prediction" if spec.bias_variable.derive else ""
         leak = say(
             'Columns "{as_is}" and "{as_is_other}" together determine the bias variable (almost) completely: they may '
             f"be a leak{of_both}.",
-            as_is=Column(one),
+            as_is=Column(column),
             as_is_other=Column(other),
         )
-        told = joined([leak, say(_MENDED_BOTH)], " ")
-        leaks |= {one: told, other: told}
+        warning = joined([leak, say(_MENDED_BOTH)], " ")
+        leaks |= {column: warning, other: warning}
     return leaks
 
 
@@ -74,10 +74,10 @@ def telling_columns(table: AuditTable) -> dict[str, str]:
     """
     audited = table.audited
     names = _searched(table, audited)
-    found = mapped(lambda name: next(_alone(name, table, audited), None), names, width_for(len(audited)))
+    leaks = mapped(lambda name: next(_alone(name, table, audited), None), names, width_for(len(audited)))
     explaining = {name: _explains_all(name, audited) for name in table.spec.legitimate if name in audited.columns}
     return {name: told for name, told in explaining.items() if told is not None} | {
-        name: joined([told, say(_MENDED)], " ") for name, told in zip(names, found, strict=True) if told is not None
+        name: joined([told, say(_MENDED)], " ") for name, told in zip(names, leaks, strict=True) if told is not None
     }
 
 
@@ -157,16 +157,16 @@ def _pairs(audited: pd.DataFrame, names: Sequence[str]) -> Iterator[tuple[str, s
     alone = {name: _explained(codes, y) for name, codes in coded.items()}
     likely = sorted(coded, key=lambda name: (-alone[name], name))[:_PAIRED_COLUMNS]
     size = {name: int(codes.max()) + 1 for name, codes in coded.items()}
-    found = [
+    ranked = [
         (_explained(coded[one] * size[other] + coded[other], y), one, other) for one, other in combinations(likely, 2)
     ]
     taken: set[str] = set()
-    for explained, one, other in sorted(found, key=lambda pair: (-pair[0], pair[1:])):
+    for explained, first, other in sorted(ranked, key=lambda pair: (-pair[0], pair[1:])):
         if explained < NEARLY:
             return
-        if not taken & {one, other}:
-            taken |= {one, other}
-            yield min(one, other), max(one, other)
+        if not taken & {first, other}:
+            taken |= {first, other}
+            yield min(first, other), max(first, other)
 
 
 def _few_codes(column: pd.Series) -> Codes | None:

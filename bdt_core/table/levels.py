@@ -27,17 +27,17 @@ def spellings(levels: Iterable[object]) -> list[tuple[str, ...]]:
     """
     alike: dict[str, list[str]] = {}
     texts = [one for one in levels if isinstance(one, str)]
-    for one in texts if len(texts) <= _MOST_LEVELS else ():
-        alike.setdefault(_bare(one), []).append(one)
+    for text in texts if len(texts) <= _MOST_LEVELS else ():
+        alike.setdefault(_bare(text), []).append(text)
     return sorted(tuple(sorted(these)) for these in alike.values() if len(these) > 1)
 
 
 def warn_of_spellings(name: str, levels: Iterable[object]) -> list[str]:
     """What to say of a column with levels that differ only in how they are written."""
-    found = spellings(levels)
-    if not found:
+    alike = spellings(levels)
+    if not alike:
         return []
-    shown = "; ".join(" / ".join(map(_quoted, one)) for one in found[:_SHOWN]) + ("; ..." if found[_SHOWN:] else "")
+    shown = "; ".join(" / ".join(map(_quoted, one)) for one in alike[:_SHOWN]) + ("; ..." if alike[_SHOWN:] else "")
     return [
         say(
             'Column "{as_is}" has levels that differ only in spaces, capitals, unseen signs or how letters are '

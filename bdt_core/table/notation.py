@@ -231,10 +231,10 @@ def looks_like_date(text: str) -> bool:
     (True, True, False)
     """
     patterns = (*(one for order, one in _DATES.items() if order != "YYYYMMDD"), *_UNCERTAIN_DATES)
-    found = next((match for one in patterns if (match := re.match(one, text))), None)
-    if found is None:
+    date = next((match for one in patterns if (match := re.match(one, text))), None)
+    if date is None:
         return False
-    month = found.groupdict().get("month")
+    month = date.groupdict().get("month")
     return month is None or month.isdigit() or month.lower() in _MONTH
 
 
@@ -295,9 +295,9 @@ def as_dates(values: pa.Array, notation: Notation) -> pd.Series[Any]:
     known = pc.is_valid(values).to_numpy(zero_copy_only=False)
     dates = np.full(len(values), np.datetime64("NaT"), _DAYS)
     if known.any():
-        found = _as_dates(values.drop_null(), notation.date or "")
-        assert found is not None  # all values were looked at
-        dates[known] = found
+        days = _as_dates(values.drop_null(), notation.date or "")
+        assert days is not None  # all values were looked at
+        dates[known] = days
     return pd.Series(dates)
 
 

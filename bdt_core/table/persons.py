@@ -1,4 +1,4 @@
-"""Whom the rows of a part belong to, where ``split.key`` names persons."""
+"""Persons to whom the rows of a part belong, where ``split.key`` names them."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def persons_of(table: Rows) -> tuple[Persons, int] | None:
 
 def count_persons(table: Rows) -> int | None:
     """How many persons are in the audited rows of a part; None where rows are persons."""
-    found = persons_of(table)
-    return None if found is None else found[0].number
+    counted = persons_of(table)
+    return None if counted is None else counted[0].number
 
 
 def numbers_of(persons: Persons, block: AuditTable) -> Numbers:

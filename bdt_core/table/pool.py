@@ -90,8 +90,8 @@ def in_parallel(function: Callable[[S], T], items: Iterable[S]) -> Iterator[T]:
             while waiting:
                 yield waiting.pop(0).result()
         finally:
-            for one in waiting:
-                one.cancel()
+            for task in waiting:
+                task.cancel()
 
 
 @contextmanager

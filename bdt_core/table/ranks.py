@@ -131,9 +131,9 @@ def fingerprint(sums: tuple[int, ...]) -> str:
     return "sha256:" + hashlib.sha256(",".join(map(str, sums)).encode()).hexdigest()
 
 
-def added(several: list[tuple[int, ...]]) -> tuple[int, ...]:
+def added(sums: list[tuple[int, ...]]) -> tuple[int, ...]:
     """The sums of several parts together."""
-    return tuple(sum(one) % 2**64 for one in zip(*several, strict=True))
+    return tuple(sum(one) % 2**64 for one in zip(*sums, strict=True))
 
 
 def mixed(values: NDArray[Any]) -> Hashes:

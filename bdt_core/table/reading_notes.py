@@ -1,4 +1,4 @@
-"""What reading a table has done beyond taking it as it stands, so that a report can say it."""
+"""Notes on what reading a table has done beyond taking it as it stands, so that a report can say it."""
 
 from __future__ import annotations
 
@@ -40,8 +40,8 @@ class ReadingNotes:
         left_out = dict(self.left_out)
         for reason, count in other.left_out.items():
             left_out[reason] = left_out.get(reason, 0) + count
-        told = tuple(dict.fromkeys((*self.told, *other.told)))
-        return ReadingNotes(left_out, told, {**other.questions, **self.questions})
+        sentences = tuple(dict.fromkeys((*self.told, *other.told)))
+        return ReadingNotes(left_out, sentences, {**other.questions, **self.questions})
 
     def beside(self, attrs: Mapping[Any, Any]) -> dict[Any, Any]:
         """The attributes of a frame, these notes among them if they say anything."""

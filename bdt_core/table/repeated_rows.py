@@ -80,8 +80,8 @@ def find_repeats(table: AuditTable) -> Repeats | None:
     numeric = {one.name for one in table.columns if one.kind == "numeric"} & set(names)
     by_values = sorted(numeric, key=lambda name: (_pairs(hashes[name]), name))
     singles, pairs = [(name,) for name in by_values[:_NOISY]], list(combinations(by_values[:_NOISY_PAIRS], 2))
-    several = [tuple(by_values)] if len(by_values) > 2 else []
-    for apart in ((), *singles, *pairs, *several):
+    all_numbers = [tuple(by_values)] if len(by_values) > 2 else []
+    for apart in ((), *singles, *pairs, *all_numbers):
         kept = {name: one for name, one in hashes.items() if name not in apart}
         rows = _copies(kept, _COPIED if not apart else _NEARLY_COPIED)
         if rows:
@@ -168,27 +168,27 @@ def _near_pairs(
     return float(is_near.mean()), len(rows)
 
 
-def warn_of_repeats(table: Rows, found: Repeats | None) -> list[str]:
+def warn_of_repeats(table: Rows, repeats: Repeats | None) -> list[str]:
     """What to say where many rows are copies of others."""
-    if found is None:
+    if repeats is None:
         return []
-    of = "" if found.of >= table.rows else " looked at"
-    if not found.apart:
+    of = "" if repeats.of >= table.rows else " looked at"
+    if not repeats.apart:
         return [
             joined(
                 [
                     say(
                         f"{{N}} of {{Nall}} rows{of} are the same as another one in every column, far more than chance "
                         "would make so: they may be one person many times, and are then counted as if they were many.",
-                        N=words.count(found.rows),
-                        Nall=words.count(found.of),
+                        N=words.count(repeats.rows),
+                        Nall=words.count(repeats.of),
                     ),
                     say(_MEND),
                 ],
                 " ",
             )
         ]
-    what = words.all_of([say('"{as_is}"', as_is=Column(name)) for name in found.apart])
+    what = words.all_of([say('"{as_is}"', as_is=Column(name)) for name in repeats.apart])
     done = (
         "They are counted as if they were many, for the table is large: what is sure of them may not be."
         if table.is_large
@@ -200,8 +200,8 @@ def warn_of_repeats(table: Rows, found: Repeats | None) -> list[str]:
                 say(
                     f"{{N}} of {{Nall}} rows{of} are nearly the same as another one, in all but {{list}}, far more "
                     "than chance would make so: they may be one person many times, or be made from one another.",
-                    N=words.count(found.rows),
-                    Nall=words.count(found.of),
+                    N=words.count(repeats.rows),
+                    Nall=words.count(repeats.of),
                     list=what,
                 ),
                 say(done),
@@ -212,7 +212,7 @@ def warn_of_repeats(table: Rows, found: Repeats | None) -> list[str]:
     ]
 
 
-def without_near_copies(frame: pd.DataFrame, used: list[str], found: Repeats) -> NDArray[np.bool_]:
+def without_near_copies(frame: pd.DataFrame, used: list[str], repeats: Repeats) -> NDArray[np.bool_]:
     """Which rows stay if one of each set of near copies does: one that has an outcome, with the lowest rank.
 
     Parameters
@@ -221,12 +221,12 @@ def without_near_copies(frame: pd.DataFrame, used: list[str], found: Repeats) ->
         With ranks.
     used : list of str
         Features and protected columns.
-    found : Repeats
+    repeats : Repeats
         In which columns copies differ.
     """
-    content = row_hashes(frame[[name for name in used if name not in found.apart]])
-    if found.within is not None:
-        content = mixed(content + _places(content, frame[found.apart[0]].to_numpy(dtype=np.float64), found.within))
+    content = row_hashes(frame[[name for name in used if name not in repeats.apart]])
+    if repeats.within is not None:
+        content = mixed(content + _places(content, frame[repeats.apart[0]].to_numpy(dtype=np.float64), repeats.within))
     order = np.lexsort((frame[RANK].to_numpy(), frame[BIAS_VARIABLE].isna().to_numpy(), content))
     kept = np.zeros(len(frame), dtype=np.bool_)
     kept[order[begins_run(content[order])]] = True

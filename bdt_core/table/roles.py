@@ -1,4 +1,4 @@
-"""Which part each column plays, and whether it holds numbers or categories."""
+"""Roles of columns, and whether these hold numbers or categories."""
 
 from __future__ import annotations
 
@@ -73,10 +73,10 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
     return roles
 
 
-def kind_of(column: pd.Series, wanted: Kind | None) -> Kind:
+def kind_of(column: pd.Series, named: Kind | None) -> Kind:
     """Numbers or categories: what the specification says, else the column's type; never guessed from values."""
-    if wanted is not None:
-        return wanted
+    if named is not None:
+        return named
     if holds_dates(column):
         return "numeric"
     return "numeric" if holds_numbers(column) else "categorical"
@@ -135,20 +135,20 @@ def warn_of_rounded(name: str, facts: ColumnFacts, *, names_groups: bool, is_fea
     """
     if not facts.is_beyond:
         return []
-    told = say(
+    warning = say(
         'Column "{as_is}" holds numbers from {N} on, which are rounded: neighbours are one.',
         as_is=Column(name),
         N=count(NEIGHBOURS_ARE_ONE),
     )
     if names_groups:
-        raise DataError(f'{told} As they name groups, set "features.kinds.{name}" to categorical.')
+        raise DataError(f'{warning} As they name groups, set "features.kinds.{name}" to categorical.')
     if not is_feature:  # of a legitimate factor that is none, the source alone says what it is
-        return [joined([told, say("If they name something, write them as texts in the source.")], " ")]
+        return [joined([warning, say("If they name something, write them as texts in the source.")], " ")]
     mended = say(
         'If they name something, set "{as_is}" to categorical, or add the column to "features.exclude".',
         as_is=_kind_of(name),
     )
-    return [joined([told, mended], " ")]
+    return [joined([warning, mended], " ")]
 
 
 def warn_of_dates_as_texts(name: str, facts: ColumnFacts) -> list[str]:

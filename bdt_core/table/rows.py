@@ -1,4 +1,4 @@
-"""What every stage may ask of a table, whether its rows are in memory, in shards on disk or on other machines.
+"""Rows of a table as every stage takes them: in memory, in shards on disk or on other machines.
 
 Every table is blocks of rows: one in memory is one block, a long one several, and one in shards has a block for each.
 A stage asks each block and adds up the answers, whole numbers only, so that neither the blocks nor their order matter.

@@ -17,7 +17,7 @@ class SourceBlocks(Protocol):
         """Apply a function that can be pickled to each block; results in the order of the blocks."""
 
 
-class OneBlock:
+class FrameBlock:
     """A frame as one block."""
 
     def __init__(self, frame: pd.DataFrame) -> None:
@@ -30,14 +30,14 @@ class OneBlock:
 
 def in_blocks(source: pd.DataFrame | SourceBlocks) -> SourceBlocks:
     """The source, whatever it is, in blocks."""
-    return OneBlock(source) if isinstance(source, pd.DataFrame) else source
+    return FrameBlock(source) if isinstance(source, pd.DataFrame) else source
 
 
 def in_one_frame(source: pd.DataFrame | SourceBlocks) -> pd.DataFrame:
     """The source, which must not be large, in one frame."""
     if isinstance(source, pd.DataFrame):
         return source
-    if isinstance(source, OneBlock):
+    if isinstance(source, FrameBlock):
         return source.frame
     return pd.concat(source.map_source_blocks(_itself), ignore_index=True)
 

@@ -1,4 +1,4 @@
-"""How large a source is, and what its columns hold, found out without reading all of it."""
+"""Size of a source, found out without reading all of it."""
 
 from __future__ import annotations
 
@@ -105,12 +105,12 @@ def _bytes(frame: pd.DataFrame, rows: int) -> int:
     return once + round(each * rows)
 
 
-def _together(one: SourceSize, other: SourceSize) -> SourceSize:
-    disk = [size.disk_bytes for size in (one, other) if size.disk_bytes is not None]
-    known = None not in (one.estimated_bytes, other.estimated_bytes)
+def _together(first: SourceSize, other: SourceSize) -> SourceSize:
+    disk = [size.disk_bytes for size in (first, other) if size.disk_bytes is not None]
+    known = None not in (first.estimated_bytes, other.estimated_bytes)
     return SourceSize(
-        files=one.files + other.files,
+        files=first.files + other.files,
         disk_bytes=sum(disk) if disk else None,
-        rows=one.rows,
-        estimated_bytes=(one.estimated_bytes or 0) + (other.estimated_bytes or 0) if known else None,
+        rows=first.rows,
+        estimated_bytes=(first.estimated_bytes or 0) + (other.estimated_bytes or 0) if known else None,
     )

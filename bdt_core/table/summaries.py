@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.inference.summaries import Centring, Moments, Scale, Seen, Summary, ValueCounts, look, summarise
+from bdt_core.inference.summaries import Centring, Moments, Scale, SeenValues, Summary, ValueCounts, look, summarise
 from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable
 from bdt_core.table.ranks import lowest
 from bdt_core.table.rows import Rows
@@ -82,12 +82,12 @@ def ways(table: Rows, columns: Sequence[str]) -> dict[str, How]:
     """How numeric columns of the audited rows are to be summarised: by these values, or on this scale."""
     looks = table.map_blocks(partial(_look, columns=tuple(columns)), [*columns, BIAS_VARIABLE])
     seen = {name: reduce(add, [one[name] for one in looks]) for name in columns}
-    found: dict[str, How] = {name: one.values for name, one in seen.items() if one.values is not None}
+    summarised: dict[str, How] = {name: one.values for name, one in seen.items() if one.values is not None}
     centrings = {name: Centring.of(one) for name, one in seen.items() if one.values is None}
     if centrings:
         counts = table.map_blocks(partial(_count_steps, centrings=centrings), [*centrings, BIAS_VARIABLE])
-        found |= {name: one.scale(sum(block[name] for block in counts)) for name, one in centrings.items()}
-    return found
+        summarised |= {name: one.scale(sum(block[name] for block in counts)) for name, one in centrings.items()}
+    return summarised
 
 
 def group_column(column: pd.Series, groups: Groups, n_groups: int, how: How | None) -> Groupwise:
@@ -111,11 +111,11 @@ def level_counts(column: pd.Series, groups: Groups, n_groups: int) -> dict[str, 
         codes = found_codes.astype(np.int64)
     width = len(names) + 1
     counts = np.bincount(groups * width + codes + 1, minlength=n_groups * width).reshape(n_groups, width)
-    found: dict[str, Groups] = {}
+    counted: dict[str, Groups] = {}
     for name, of_level in zip((MISSING, *map(str, names)), counts.T.astype(np.int64), strict=True):
         if of_level.any():
-            found[name] = found[name] + of_level if name in found else of_level
-    return found
+            counted[name] = counted[name] + of_level if name in counted else of_level
+    return counted
 
 
 def summarise_bias_variable(table: Rows) -> Summary:
@@ -154,7 +154,7 @@ def rows_at_hand(table: Rows) -> AuditTable:
     return replace(sample, frame=sample.frame.take(order).reset_index(drop=True))
 
 
-def _look(block: AuditTable, columns: tuple[str, ...]) -> dict[str, Seen]:
+def _look(block: AuditTable, columns: tuple[str, ...]) -> dict[str, SeenValues]:
     return {name: look(_known(block, name)) for name in columns}
 
 
@@ -173,10 +173,10 @@ def _known(block: AuditTable, name: str) -> Floats:
     return values[~absent] if absent.any() else values
 
 
-def plus(one: Summary, other: Summary) -> Summary:
+def plus(summary: Summary, other: Summary) -> Summary:
     """The summary of the rows of both, which are of one column."""
-    if isinstance(one, ValueCounts) and isinstance(other, ValueCounts):
-        return one + other
-    if isinstance(one, Moments) and isinstance(other, Moments):
-        return one + other
+    if isinstance(summary, ValueCounts) and isinstance(other, ValueCounts):
+        return summary + other
+    if isinstance(summary, Moments) and isinstance(other, Moments):
+        return summary + other
     raise TypeError("Summaries of one column are of one kind.")

@@ -132,9 +132,9 @@ def _first_multibyte(open_bytes: Opener) -> int | None:
     """Position of the first two bytes that look like a letter of UTF-8."""
     before, last = 0, b""
     for block in _blocks(open_bytes):
-        found = re.search(rb"[\xc3-\xf4][\x80-\xbf]", last + block)
-        if found:
-            return before - len(last) + found.start()
+        match = re.search(rb"[\xc3-\xf4][\x80-\xbf]", last + block)
+        if match:
+            return before - len(last) + match.start()
         before, last = before + len(block), block[-1:]
     return None
 

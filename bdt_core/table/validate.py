@@ -274,11 +274,11 @@ def _type_column(column: pd.Series, role: Role, spec: AuditSpec, question: str |
     name = str(column.name)
     values = kind = problem = None
     if role in ("feature", "protected"):
-        wanted = spec.features.kinds.get(name)
-        kind = kind_of(column, wanted)
+        named = spec.features.kinds.get(name)
+        kind = kind_of(column, named)
         try:
             values = settle_type(column, kind)
-            problem = None if wanted == "categorical" else question
+            problem = None if named == "categorical" else question
         except DataError as error:
             problem = error.sentence
     if values is None and (role in ("label", "prediction") or name in spec.carried):
@@ -298,14 +298,14 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
     warnings: list[str] = []
     notes = list(facts.reading.told)
     for name, role in roles.items():
-        one = facts.columns[name]
+        column = facts.columns[name]
         kind: Kind | None = None
         if facts.kinds.get(name, "numeric" if name in spec.legitimate else None) == "numeric":
             names_groups = name in spec.declared_columns - spec.groups.thresholds.keys()
-            warnings += warn_of_rounded(name, one, names_groups=names_groups, is_feature=name in facts.kinds)
+            warnings += warn_of_rounded(name, column, names_groups=names_groups, is_feature=name in facts.kinds)
         if role in ("feature", "protected"):
-            if one.is_constant:
-                what = "has no value in any row" if one.distinct == 0 else "has the same value in every row"
+            if column.is_constant:
+                what = "has no value in any row" if column.distinct == 0 else "has the same value in every row"
                 warnings.append(
                     say(f'Column "{{as_is}}" {what}; it is left out of the {role}s.', as_is=said.Column(name))
                 )
@@ -314,12 +314,12 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                 raise DataError(facts.problems[name])
             else:
                 kind = facts.kinds[name]
-                dates = warn_of_dates_as_texts(name, one) if kind == "categorical" else []
+                dates = warn_of_dates_as_texts(name, column) if kind == "categorical" else []
                 if dates and name not in spec.features.kinds:
                     warnings += dates
-                    columns.append(Column(name, "unused", None, one.missing, one.distinct))
+                    columns.append(Column(name, "unused", None, column.missing, column.distinct))
                     continue
-                if kind == "numeric" and one.is_date:
+                if kind == "numeric" and column.is_date:
                     notes.append(
                         say(
                             'Column "{as_is}" is used as years, such as 2026.5 for the middle of 2026. If people are '
@@ -328,21 +328,21 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                         )
                     )
                 if kind == "categorical":
-                    refuse_identifier(name, one.distinct, one.rows)
+                    refuse_identifier(name, column.distinct, column.rows)
                     if name not in spec.features.kinds:
-                        warnings += warn_of_texts_among_numbers(name, one)
+                        warnings += warn_of_texts_among_numbers(name, column)
         if role in ("label", "prediction") or kind == "categorical":
-            warnings += warn_of_spellings(name, one.values or ())
-        if role in ("label", "prediction") and spec.bias_variable.positive is not None and (one.distinct or 0) > 2:
+            warnings += warn_of_spellings(name, column.values or ())
+        if role in ("label", "prediction") and spec.bias_variable.positive is not None and (column.distinct or 0) > 2:
             notes.append(
                 say(
                     f'Column "{{as_is}}" ({role}) has {{N}} different values: those that "bias_variable.positive" '
                     "names count as positive, and all others as negative, unknown ones too.",
                     as_is=said.Column(name),
-                    N=count(one.distinct),
+                    N=count(column.distinct),
                 )
             )
-        columns.append(Column(name, role, kind, one.missing, one.distinct))
+        columns.append(Column(name, role, kind, column.missing, column.distinct))
     if spec.clustering is not None and not any(one.role == "feature" for one in columns):
         alone = ""
         if any(one.role == "protected" for one in columns):
@@ -521,14 +521,14 @@ def refuse_too_few(rows: int, left_out: tuple[LeftOut, ...], spec: AuditSpec) ->
     reasons = "".join(f" {one.rows:,} rows are left out: {one.reason}." for one in left_out)
     test_rows = round(rows * spec.split.test_size)
     train_rows = rows - test_rows
-    wanted = 2 * spec.significance.min_rows
-    if not spec.uses_test_rows and rows < wanted:
+    needed = 2 * spec.significance.min_rows
+    if not spec.uses_test_rows and rows < needed:
         raise DataError(
             f"Too few rows: {rows:,} can be audited, and a comparison needs {spec.significance.min_rows} on either "
-            f'side.{reasons} Bring at least {wanted:,} rows, or lower "significance.min_rows".'
+            f'side.{reasons} Bring at least {needed:,} rows, or lower "significance.min_rows".'
         )
-    if spec.uses_test_rows and test_rows < wanted:
-        enough = math.ceil(wanted / spec.split.test_size)
+    if spec.uses_test_rows and test_rows < needed:
+        enough = math.ceil(needed / spec.split.test_size)
         raise DataError(
             f"Too few rows: {rows:,} can be audited, so {test_rows:,} would be test rows, and a comparison needs "
             f"{spec.significance.min_rows} on either side.{reasons} Bring at least {enough:,} rows, or lower "

@@ -169,10 +169,10 @@ class AuditAssets:
         spec = effective_spec(self.spec, getattr(context.resources, self.settings))
         others = {asset: changes for asset in taken if (changes := self._changes(context, asset, spec))}
         if others:
-            several = "; ".join(dict.fromkeys(one for changes in others.values() for one in changes))
+            changed = "; ".join(dict.fromkeys(one for changes in others.values() for one in changes))
             was = "was" if len(others) == 1 else "were"
             raise SpecError(
-                f"{' and '.join(others)} {was} made with other settings than this run has: {several}. A report never "
+                f"{' and '.join(others)} {was} made with other settings than this run has: {changed}. A report never "
                 f"mixes settings: give the run those of before (resources > {self.settings} > config), or select these "
                 "assets and those before them as well, so that they are made anew."
             )

@@ -53,8 +53,12 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
             changed = store.record(batch, keep_time=start is None)
             batches, unreadable = store.read()
             history = follow(batches, spec)
-        for one in unreadable:
-            log(context, f"{store.folder / one} holds no batch and is left out; audit its part again.", "warning")
+        for name_of_file in unreadable:
+            log(
+                context,
+                f"{store.folder / name_of_file} holds no batch and is left out; audit its part again.",
+                "warning",
+            )
         notes = [
             *history.notes,
             *(

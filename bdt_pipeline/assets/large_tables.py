@@ -144,11 +144,11 @@ def _announce_disk(context: dg.AssetExecutionContext, spec: AuditSpec, folder: U
         f"Temporary columns go to {folder}, encoded rows that find no memory to {scratch}: about {in_words(needed)}.",
     )
     columns = folder if isinstance(folder, Path) else scratch  # of an object store, copies
-    wanted = {columns: 2 * needed // 3}
+    room = {columns: 2 * needed // 3}
     if spec.engine.dask is None or spec.engine.dask.address is None:  # else they are on other machines
         rows_at = columns if columns.stat().st_dev == scratch.stat().st_dev else scratch
-        wanted[rows_at] = wanted.get(rows_at, 0) + needed // 3
-    for place, size in wanted.items():
+        room[rows_at] = room.get(rows_at, 0) + needed // 3
+    for place, size in room.items():
         free = shutil.disk_usage(place).free
         if size > free:
             raise OutputError(

@@ -56,22 +56,22 @@ def source_of_part(source: Source, context: dg.AssetExecutionContext) -> Source:
         The run is about several parts at once, which would be audited as one.
     """
     if context.has_partition_key_range:
-        several = context.partition_key_range
+        key_range = context.partition_key_range
         raise SourceError(
-            f"A run audits one part of the data, and this one was given all from {several.start} to {several.end}. "
+            f"A run audits one part of the data, and this one was given all from {key_range.start} to {key_range.end}. "
             "Launch a run per part, as a backfill does."
         )
     if not context.has_partition_key:
         return source
-    found: dict[str, Any] = {"partition": context.partition_key}
+    changes: dict[str, Any] = {"partition": context.partition_key}
     if isinstance(context.assets_def.partitions_def, dg.TimeWindowPartitionsDefinition):
         window = context.partition_time_window
-        found["parameters"] = source.parameters | {
+        changes["parameters"] = source.parameters | {
             "partition_start": window.start.isoformat(),
             "partition_end": window.end.isoformat(),
         }
     try:
-        return Source.model_validate({**source.model_dump(), **found})
+        return Source.model_validate({**source.model_dump(), **changes})
     except ValidationError as error:
         reason = str(error.errors()[0]["msg"]).removeprefix("Value error, ")
         raise SourceError(f"The part of this run cannot be read: {reason}.") from None

@@ -16,7 +16,7 @@ from bdt_pipeline.resources.run_log import log
 
 
 @dataclass(frozen=True)
-class Shown:
+class ShownAsset:
     """How the UI shows the result of a stage.
 
     Attributes
@@ -35,24 +35,24 @@ class Shown:
 
 
 _SHOWN = {
-    "hbac_clusters": Shown(views.clusters, {"numpy", "json"}, is_long=True),
-    "cluster_significance": Shown(views.significance, {"scipy", "json"}),
-    "feature_differences": Shown(views.differences, {"scipy", "json"}),
-    "worst_groups": Shown(views_depth.worst_groups, {"numpy", "json"}, is_long=True),
-    "findings": Shown(views_depth.findings, {"scipy", "json"}),
-    "declared_outcomes": Shown(views_groups.declared, {"scipy", "json"}),
-    "group_counts": Shown(views_groups.counts, {"numpy", "json"}),
-    "group_metrics": Shown(views_groups.metrics, {"scipy", "json"}),
-    "bias_score": Shown(views_groups.scores, {"scipy", "json"}),
-    "pooled_groups": Shown(views_groups.pooled, {"scipy", "json"}),
-    "selection_rules": Shown(views_groups.selection_rules, {"scipy", "json"}),
-    "profiling_characteristics": Shown(views_groups.characteristics, {"scipy", "json"}),
-    "bias_slices": Shown(views_depth.slices, {"numpy", "json"}),
-    "local_bias": Shown(views_depth.local_bias, {"numpy", "json"}),
-    "blanks": Shown(views_depth.blanks, {"scipy", "json"}),
-    "mitigation": Shown(views_depth.mitigation, {"numpy", "json"}),
+    "hbac_clusters": ShownAsset(views.clusters, {"numpy", "json"}, is_long=True),
+    "cluster_significance": ShownAsset(views.significance, {"scipy", "json"}),
+    "feature_differences": ShownAsset(views.differences, {"scipy", "json"}),
+    "worst_groups": ShownAsset(views_depth.worst_groups, {"numpy", "json"}, is_long=True),
+    "findings": ShownAsset(views_depth.findings, {"scipy", "json"}),
+    "declared_outcomes": ShownAsset(views_groups.declared, {"scipy", "json"}),
+    "group_counts": ShownAsset(views_groups.counts, {"numpy", "json"}),
+    "group_metrics": ShownAsset(views_groups.metrics, {"scipy", "json"}),
+    "bias_score": ShownAsset(views_groups.scores, {"scipy", "json"}),
+    "pooled_groups": ShownAsset(views_groups.pooled, {"scipy", "json"}),
+    "selection_rules": ShownAsset(views_groups.selection_rules, {"scipy", "json"}),
+    "profiling_characteristics": ShownAsset(views_groups.characteristics, {"scipy", "json"}),
+    "bias_slices": ShownAsset(views_depth.slices, {"numpy", "json"}),
+    "local_bias": ShownAsset(views_depth.local_bias, {"numpy", "json"}),
+    "blanks": ShownAsset(views_depth.blanks, {"scipy", "json"}),
+    "mitigation": ShownAsset(views_depth.mitigation, {"numpy", "json"}),
 }
-_UNKNOWN = Shown(lambda _: {}, {"json"})
+_UNKNOWN = ShownAsset(lambda _: {}, {"json"})
 
 TABLES = {"table": "validated_data", "train": "train_data", "test": "test_data"}
 """Assets of the results that stand before the list's."""
@@ -84,13 +84,13 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
         with clear_failures():
             spec = audit.spec_of_run(context, *inputs)
             of_part = _with_source_of(inputs, spec)
-            found = {result: inputs[name] for result, name in taken.items()}
+            results = {result: inputs[name] for result, name in taken.items()}
             if rows_of_source:
-                found["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], of_part)
-            if said := stage.said_before(audit.stages, found, of_part):
+                results["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], of_part)
+            if said := stage.said_before(audit.stages, results, of_part):
                 log(context, said)
-            result = stage.run(audit.stages, found, of_part, _progress(context, stage, found))
-        work = work_metadata(found.get("train", found.get("table"))) if shown.is_long else {}
+            result = stage.run(audit.stages, results, of_part, _progress(context, stage, results))
+        work = work_metadata(results.get("train", results.get("table"))) if shown.is_long else {}
         return audit.made(result, shown.metadata(result) | work, spec)
 
     return asset
@@ -102,8 +102,8 @@ def _with_source_of(inputs: Mapping[str, Any], spec: AuditSpec) -> AuditSpec:
     return spec if before is None else spec.model_copy(update={"source": before.spec.source})
 
 
-def _progress(context: dg.AssetExecutionContext, stage: Stage, found: Mapping[str, Any]) -> StepProgress:
+def _progress(context: dg.AssetExecutionContext, stage: Stage, results: Mapping[str, Any]) -> StepProgress:
     """Steps go to the log; those of a small table, which are over at once, only to its depths."""
-    train = found.get("train")
+    train = results.get("train")
     level: Literal["info", "debug"] = "info" if train is not None and train.is_large else "debug"
     return lambda done, total: log(context, f"{stage.title}: step {done} of {total}", level)

@@ -163,20 +163,20 @@ def _build_sensor(name: str, spec: AuditSpec, watched: _Watched) -> dg.SensorDef
         state = json.loads(context.cursor) if context.cursor else {"seen": {}, "current": {}, "told": {}}
         before = {key: Problem.from_json(one) for key, one in state["current"].items()}
         ended, seen = _ended(context.instance, state["seen"])
-        found = [one for run_id, failure in ended for one in _problems(watched, context.instance, run_id, failure)]
-        happened, current = follow(found, before)
-        told, waiting = {}, {}
+        problems = [one for run_id, failure in ended for one in _problems(watched, context.instance, run_id, failure)]
+        happened, current = follow(problems, before)
+        sent, waiting = {}, {}
         for i, address in enumerate(spec.notify):  # one address that is dead must not silence the others
             kept = f"{i} {without_secrets(address)}"
             # what was there before is told to an address that is new
-            fresh, told[kept] = news([*before.values(), *happened], state["told"].get(kept, {}), spec.notify_from)
+            fresh, sent[kept] = news([*before.values(), *happened], state["told"].get(kept, {}), spec.notify_from)
             unsent = [Problem.from_json(one) for one in state.get("waiting", {}).get(kept, [])]
-            left = _tell(address, spec.name, in_short([*unsent, *fresh]), everything_over=not told[kept])
+            left = _tell(address, spec.name, in_short([*unsent, *fresh]), everything_over=not sent[kept])
             if left:
                 waiting[kept] = [asdict(one) for one in left]
                 log(context, f"Could not tell {without_secrets(address)}; the next look tries again.", "error")
         cursor = {"seen": seen, "current": {key: asdict(one) for key, one in current.items() if not one.over}}
-        return dg.SensorResult(cursor=json.dumps({**cursor, "told": told, "waiting": waiting}))
+        return dg.SensorResult(cursor=json.dumps({**cursor, "told": sent, "waiting": waiting}))
 
     return sensor
 
@@ -291,19 +291,19 @@ def _of_evaluations(watched: _Watched, run: dg.DagsterRun, events: Sequence[dg.D
 
     Without a gate that does not pass, drift is told with a difference over time.
     """
-    found: dict[dg.AssetCheckKey, Problem] = {}
+    problems: dict[dg.AssetCheckKey, Problem] = {}
     for event in events:
         check: Any = event.asset_check_evaluation_data
         if watched.has_check(check.asset_check_key) and not _could_not_be_tested(check):
-            found[check.asset_check_key] = _of_evaluation(watched, run, check)
-    failing = {key.name: key for key, one in found.items() if watched.checks is None and not one.over}
+            problems[check.asset_check_key] = _of_evaluation(watched, run, check)
+    failing = {key.name: key for key, one in problems.items() if watched.checks is None and not one.over}
     first = next((failing[name] for name in (GATE, *_OF_ALL_BATCHES) if name in failing), None)
     if first is not None:
-        held = [key for key, one in found.items() if key in watched.limits and not one.over]
-        limits = [found.pop(key) for key in held if first.name == GATE]
-        others = [found.pop(failing[name]) for name in _OF_ALL_BATCHES if name in failing and failing[name] != first]
-        found[first] = told_by(found[first], limits, others)
-    yield from found.values()
+        held = [key for key, one in problems.items() if key in watched.limits and not one.over]
+        limits = [problems.pop(key) for key in held if first.name == GATE]
+        others = [problems.pop(failing[name]) for name in _OF_ALL_BATCHES if name in failing and failing[name] != first]
+        problems[first] = told_by(problems[first], limits, others)
+    yield from problems.values()
 
 
 def _could_not_be_tested(check: Any) -> bool:
@@ -332,9 +332,9 @@ def _why_it_broke(event: dg.DagsterEvent) -> str | None:
     None for a check that did its work and failed: this is told as such.
     """
     failed = event.step_failure_data
-    told = reason_of(failed)
-    if told is not None:
-        return told
+    reason = reason_of(failed)
+    if reason is not None:
+        return reason
     if failed.error is not None and failed.error.cls_name == _FAILED_GATE:
         return None
     error = failed.error and (failed.error.cause or failed.error)

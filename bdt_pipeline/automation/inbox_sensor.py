@@ -87,25 +87,25 @@ def settled(
     """
     known: dict[str, Any] = {}
     whole: list[Arrived] = []
-    for one in arrived:
-        before = seen.get(one.name)
-        if before is None or before["state"] != one.state:
-            before = {"state": one.state, "since": now, "taken": False}
+    for file in arrived:
+        before = seen.get(file.name)
+        if before is None or before["state"] != file.state:
+            before = {"state": file.state, "since": now, "taken": False}
         if not before["taken"] and now - before["since"] >= settle and len(whole) < MOST_AT_ONCE:
             before = before | {"taken": True}
-            whole.append(one)
-        known[one.name] = before
+            whole.append(file)
+        known[file.name] = before
     return known, whole
 
 
 def _usable(arrived: list[Arrived], inbox: Inbox, context: dg.SensorEvaluationContext) -> list[Arrived]:
     """Files whose names can be parts; the others are put aside at once."""
     usable = []
-    for one in arrived:
-        reason = cannot_be_a_part(one.name)
+    for file in arrived:
+        reason = cannot_be_a_part(file.name)
         if reason is None:
-            usable.append(one)
+            usable.append(file)
         else:
-            put_aside(inbox, one.name, reason)
-            log(context, f"{one.name!r} was put into quarantine: {reason}.", "warning")
+            put_aside(inbox, file.name, reason)
+            log(context, f"{file.name!r} was put into quarantine: {reason}.", "warning")
     return usable

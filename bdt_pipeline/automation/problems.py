@@ -107,9 +107,9 @@ def of_check(
     in_time : bool
         Parts follow each other in time, in the order of their names, and share one problem.
     """
-    told = str(metadata.get("severity", ""))
+    given = str(metadata.get("severity", ""))
     default: AlertSeverity = ("critical" if blocking else "high") if error else "low"
-    severity = next((one for one in SEVEREST_FIRST if one == told), default)
+    severity = next((one for one in SEVEREST_FIRST if one == given), default)
     if error and severity == "low":
         severity = "medium"
     return Problem(
@@ -196,12 +196,12 @@ def told_by(first: Problem, limits: Sequence[Problem], others: Sequence[Problem]
     )
 
 
-def follow(found: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list[Problem], dict[str, Problem]]:
+def follow(problems: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list[Problem], dict[str, Problem]]:
     """What happened since the last look, and the problems that are there now.
 
     Parameters
     ----------
-    found : iterable of Problem
+    problems : iterable of Problem
         In the order in which they happened.
     known : mapping of str to Problem
         Problems that were there before, by key.
@@ -209,7 +209,7 @@ def follow(found: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list
     Returns
     -------
     happened : list of Problem
-        `found` without ends of what was not there, and without those by a part older than the newest that has it.
+        `problems` without ends of what was not there, and without those by a part older than the newest that has it.
     known : dict of str to Problem
         Without those that are over.
 
@@ -223,29 +223,29 @@ def follow(found: Iterable[Problem], known: Mapping[str, Problem]) -> tuple[list
     (['gate'], {})
     """
     now, happened = dict(known), []
-    for one in found:
-        before = now.get(one.key)
-        if not one.over:
-            parts = _together(before.parts if before else (), one.parts)
-            told = replace(one, beside=_together(before.beside if before else (), one.beside))
-            now[one.key] = replace(told, parts=parts[-_MOST_PARTS:])
-            happened.append(told)
-        elif before is not None and before.parts[-1:] <= one.parts[-1:]:
-            del now[one.key]
-            happened.append(_end(before, one))
+    for problem in problems:
+        before = now.get(problem.key)
+        if not problem.over:
+            parts = _together(before.parts if before else (), problem.parts)
+            joined = replace(problem, beside=_together(before.beside if before else (), problem.beside))
+            now[problem.key] = replace(joined, parts=parts[-_MOST_PARTS:])
+            happened.append(joined)
+        elif before is not None and before.parts[-1:] <= problem.parts[-1:]:
+            del now[problem.key]
+            happened.append(_end(before, problem))
     return happened, now
 
 
 def news(
-    found: Iterable[Problem], told: Mapping[str, str], least: AlertSeverity
+    problems: Iterable[Problem], sent: Mapping[str, str], least: AlertSeverity
 ) -> tuple[list[Problem], dict[str, str]]:
     """What somebody must be told now, and the state that has been told then.
 
     Parameters
     ----------
-    found : iterable of Problem
+    problems : iterable of Problem
         In the order in which they happened. One that came and went is told, with its end.
-    told : mapping of str to str
+    sent : mapping of str to str
         State by key, as told before.
     least : str
         Milder problems are left out.
@@ -254,7 +254,7 @@ def news(
     -------
     news : list of Problem
         As `in_short` puts it; the end of a problem that was told is news too.
-    told : dict of str to str
+    sent : dict of str to str
 
     Examples
     --------
@@ -265,33 +265,33 @@ def news(
     >>> len(first), news([gate], told, "low")[0]
     (1, [])
     """
-    after, fresh = dict(told), []
+    after, fresh = dict(sent), []
     new: set[tuple[str, str]] = set()
-    for one in found:
-        if one.over:
-            if after.pop(one.key, None) is not None:
-                fresh.append(one)
-        elif SEVEREST_FIRST.index(one.severity) <= SEVEREST_FIRST.index(least):
-            if after.get(one.key) != one.news:
-                new.add((one.key, one.news))
-            if (one.key, one.news) in new:  # the same in further parts: they are named beside the first
-                fresh.append(one)
-            after[one.key] = one.news
+    for problem in problems:
+        if problem.over:
+            if after.pop(problem.key, None) is not None:
+                fresh.append(problem)
+        elif SEVEREST_FIRST.index(problem.severity) <= SEVEREST_FIRST.index(least):
+            if after.get(problem.key) != problem.news:
+                new.add((problem.key, problem.news))
+            if (problem.key, problem.news) in new:  # the same in further parts: they are named beside the first
+                fresh.append(problem)
+            after[problem.key] = problem.news
     return in_short(fresh), after
 
 
-def in_short(several: Iterable[Problem]) -> list[Problem]:
+def in_short(problems: Iterable[Problem]) -> list[Problem]:
     """Each state of a problem once, with all its parts, and its end where it ended: the severest first, ends last."""
     by_key: dict[str, list[Problem]] = {}
-    for one in several:
-        by_key.setdefault(one.key, []).append(one)
+    for problem in problems:
+        by_key.setdefault(problem.key, []).append(problem)
     short = []
     for same in by_key.values():
         states: dict[str, Problem] = {}
-        for one in same:
-            if not one.over:
-                before = states.get(one.news, one)
-                states[one.news] = replace(one, parts=_together(before.parts, one.parts))
+        for problem in same:
+            if not problem.over:
+                before = states.get(problem.news, problem)
+                states[problem.news] = replace(problem, parts=_together(before.parts, problem.parts))
         short += [*states.values(), *(one for one in same[-1:] if one.over)]
     return sorted(short, key=lambda one: (one.over, SEVEREST_FIRST.index(one.severity), one.key))
 
@@ -304,12 +304,12 @@ def message(audit: str, fresh: list[Problem]) -> tuple[str, str]:
     if over:
         counted.append(f"{over} over")
     lines = []
-    for one in fresh:
-        if one.over:
-            lines += [f"OVER: {one.heading}", f"  {one.sentence}", ""]
+    for problem in fresh:
+        if problem.over:
+            lines += [f"OVER: {problem.heading}", f"  {problem.sentence}", ""]
         else:
-            heading = f"{one.severity.upper()}: {one.heading}"
-            lines += [heading, f"  {one.sentence}", f"  To do: {one.recommendation}", ""]
+            heading = f"{problem.severity.upper()}: {problem.heading}"
+            lines += [heading, f"  {problem.sentence}", f"  To do: {problem.recommendation}", ""]
     return f"Bias audit {audit}: {', '.join(counted)}", "\n".join(lines).rstrip()
 
 

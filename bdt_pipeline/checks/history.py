@@ -45,20 +45,20 @@ def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
 
         batch = context.partition_key if context.has_partition_key else None
         with clear_failures():
-            found = {
+            findings = {
                 DRIFT: drift_finding(bias_history),
                 VOLUME: volume_finding(bias_history, batch),
                 DIFFERENCE: difference_finding(bias_history),
             }
-        for name, one in found.items():
+        for name, finding in findings.items():
             if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
                 continue
             yield dg.AssetCheckResult(
                 asset_key=asset,
                 check_name=name,
-                passed=one.passed,
-                severity=dg.AssetCheckSeverity.ERROR if one.broken else dg.AssetCheckSeverity.WARN,
-                **in_check(one.sentence, finding_metadata(one), audit.say),
+                passed=finding.passed,
+                severity=dg.AssetCheckSeverity.ERROR if finding.broken else dg.AssetCheckSeverity.WARN,
+                **in_check(finding.sentence, finding_metadata(finding), audit.say),
             )
 
     return check

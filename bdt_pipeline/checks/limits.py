@@ -108,13 +108,13 @@ def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
             if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
                 continue
             with clear_failures():
-                found = _verdict(of_run.get(name, default), {result: values[asset] for result, asset in taken.items()})
+                gate = _verdict(of_run.get(name, default), {result: values[asset] for result, asset in taken.items()})
             yield dg.AssetCheckResult(
                 asset_key=asset,
                 check_name=name,
-                passed=found.verdict == "pass",
-                severity=dg.AssetCheckSeverity.ERROR if found.verdict == "fail" else dg.AssetCheckSeverity.WARN,
-                **in_check(found.sentence, limit_metadata(found), audit.say),
+                passed=gate.verdict == "pass",
+                severity=dg.AssetCheckSeverity.ERROR if gate.verdict == "fail" else dg.AssetCheckSeverity.WARN,
+                **in_check(gate.sentence, limit_metadata(gate), audit.say),
             )
 
     return check
@@ -125,12 +125,12 @@ def _verdict(limit: GateLimit, results: dict[str, Any]) -> Any:
     from bdt_core.table.measured import MeasuredOutcome
     from bdt_core.verdict import judge_limit
 
-    found: dict[str, Any] = {**dict.fromkeys(_RESULTS), **results}
-    if found["significance"] is not None:
-        found["outcome"] = found["significance"].outcome
-    elif found["test"] is not None:
-        found["outcome"] = MeasuredOutcome.of(found["test"])
-    return judge_limit(limit, SimpleNamespace(**found))
+    members: dict[str, Any] = {**dict.fromkeys(_RESULTS), **results}
+    if members["significance"] is not None:
+        members["outcome"] = members["significance"].outcome
+    elif members["test"] is not None:
+        members["outcome"] = MeasuredOutcome.of(members["test"])
+    return judge_limit(limit, SimpleNamespace(**members))
 
 
 _RESULTS = (

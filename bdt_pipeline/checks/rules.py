@@ -28,7 +28,7 @@ _NUMERIC = (None, "absolute_error", "squared_error")  # derivations that compute
 
 
 @dataclass(frozen=True)
-class Rule:
+class TableRule:
     """One expectation, and what it says to a person.
 
     Attributes
@@ -73,27 +73,29 @@ def _as_text(value: Any) -> str:
     return str(value.tolist() if hasattr(value, "tolist") else value)
 
 
-def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[Rule]:
+def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[TableRule]:
     """Rules for the table as it was read; ``marked`` comes from :func:`with_marks`."""
     for name in _named_columns(spec):
         found = say("there") if name in marked.columns else say("missing")
         exists = Expectation("ExpectColumnToExist", {"column": name})
-        yield Rule("columns_exist", Column(name), found, say("there"), exists)
+        yield TableRule("columns_exist", Column(name), found, say("there"), exists)
     rows = math.ceil(2 * spec.significance.min_rows / (spec.split.test_size if spec.uses_test_rows else 1.0))
-    yield Rule("enough_rows", say("rows"), _count(len(marked)), _at_least(rows), _row_count(rows))
+    yield TableRule("enough_rows", say("rows"), _count(len(marked)), _at_least(rows), _row_count(rows))
     for name in _bias_columns(spec):
         if name in marked.columns:
             yield from _bias_column(marked, name, spec)
     for name in _features(marked, spec):
         missing = bool(marked[name].isna().any())
         values = int(marked[name].nunique()) + missing
-        yield Rule("features_vary", Column(name), _values(values), _at_least(2), _distinct(name, least=2 - missing))
+        yield TableRule(
+            "features_vary", Column(name), _values(values), _at_least(2), _distinct(name, least=2 - missing)
+        )
     repeated = say("{N} of {Nall}", N=_count(int(marked[_REPEATS].sum())), Nall=_count(len(marked)))
     most = say("at most {size}", size=Numeral(f"{MOST_REPEATED:.0%}"))
-    yield Rule("few_duplicate_rows", say("repeated rows"), repeated, most, _unmarked(_REPEATS))
+    yield TableRule("few_duplicate_rows", say("repeated rows"), repeated, most, _unmarked(_REPEATS))
 
 
-def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
+def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[TableRule]:
     """Rules for the audited rows, ``table.audited``."""
     from bdt_core.clustering.clusters import min_cluster_rows
 
@@ -102,13 +104,15 @@ def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
         if column.kind == "categorical":
             found = say("{N} categories", N=_count(int(rows[column.name].nunique())))
             most = say("at most {size}", size=Numeral(str(MOST_LEVELS)))
-            yield Rule("few_categories", Column(column.name), found, most, _distinct(column.name, most=MOST_LEVELS))
+            yield TableRule(
+                "few_categories", Column(column.name), found, most, _distinct(column.name, most=MOST_LEVELS)
+            )
     if spec.clustering is None:
         return
     share = spec.split.test_size
     smallest = min_cluster_rows(spec.clustering, round(len(rows) * (1 - share)), spec)
     testable = math.ceil(spec.significance.min_rows * (1 - share) / share)
-    yield Rule(
+    yield TableRule(
         "clusters_large_enough",
         say("train rows of the smallest cluster"),
         _count(smallest),
@@ -117,22 +121,22 @@ def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[Rule]:
     )
 
 
-def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[Rule]:
+def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[TableRule]:
     """Label, prediction or the bias variable itself: usable, and known for nearly everybody."""
     missing = say("{N} missing of {Nall}", N=_count(int(marked[name].isna().sum())), Nall=_count(len(marked)))
     most = say("at most {size}", size=Numeral(f"{MOST_MISSING:.0%}"))
     known = Expectation("ExpectColumnValuesToNotBeNull", {"column": name, "mostly": 1 - MOST_MISSING})
-    yield Rule("bias_variable_complete", Column(name), missing, most, known)
+    yield TableRule("bias_variable_complete", Column(name), missing, most, known)
     mark = _not_a_number(name)
     if mark in marked.columns:
         found = say("{N} values are not numbers", N=_count(int(marked[mark].sum())))
-        yield Rule("bias_variable_usable", Column(name), found, say("numbers only"), _unmarked(mark, most=0))
+        yield TableRule("bias_variable_usable", Column(name), found, say("numbers only"), _unmarked(mark, most=0))
     bias = spec.bias_variable
     two = bias.derive not in _NUMERIC and bias.positive is None
     values = _values(int(marked[name].nunique()))
     expectation = _distinct(name, least=1 if two else 2, most=2 if two else None)
     wanted = joined([Numeral("1"), Numeral("2")], " or ") if two else _at_least(2)
-    yield Rule("bias_variable_usable", Column(name), values, wanted, expectation)
+    yield TableRule("bias_variable_usable", Column(name), values, wanted, expectation)
 
 
 def _count(number: int) -> str:

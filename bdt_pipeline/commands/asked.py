@@ -127,8 +127,8 @@ def _with_roles(target: str, spec: AuditSpec) -> AuditSpec:
 
     filled_in, proposal = with_proposed_roles(spec, spec.source)
     if proposal is not None:
-        told = [printable(one) for one in proposal.roles_in_words()]
-        tell("\n".join([f"Columns of {target} were taken for this; to change it: bdt init {target}", *told, ""]))
+        sentences = [printable(one) for one in proposal.roles_in_words()]
+        tell("\n".join([f"Columns of {target} were taken for this; to change it: bdt init {target}", *sentences, ""]))
     return filled_in
 
 

@@ -29,7 +29,7 @@ _COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testab
 
 
 @contextmanager
-def report_folder(wanted: Path | None, name: str) -> Iterator[Path]:
+def report_folder(asked: Path | None, name: str) -> Iterator[Path]:
     """A folder for a report: the wanted one, else the next free ``bdt-reports/<name>-<n>``.
 
     It is made before the audit runs, so that an unwritable place is found out at once, and taken away again when
@@ -41,17 +41,17 @@ def report_folder(wanted: Path | None, name: str) -> Iterator[Path]:
         When it cannot be written, or holds a report already.
     """
     try:
-        folder = _next_free(name) if wanted is None else _own(wanted)
+        folder = _next_free(name) if asked is None else _own(asked)
     except OSError as error:
         raise OutputError(
-            f"The folder {wanted or REPORTS} cannot be written: {error.strerror}. Name another one."
+            f"The folder {asked or REPORTS} cannot be written: {error.strerror}. Name another one."
         ) from None
     try:
         yield folder
     finally:
         with suppress(OSError):  # a folder goes only if it is empty
             folder.rmdir()
-            if wanted is None:
+            if asked is None:
                 REPORTS.rmdir()
 
 
@@ -251,6 +251,6 @@ class _HarmlessOnceDrawn:
         self._drawn = drawn
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        for one in console.render(self._drawn, options):
+        for part in console.render(self._drawn, options):
             # A line may have been broken anywhere, so that a pair of colons stands at its start.
-            yield one if one.control else Segment(harmless(one.text).replace("::", ": :"), one.style)
+            yield part if part.control else Segment(harmless(part.text).replace("::", ": :"), part.style)

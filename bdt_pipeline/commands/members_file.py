@@ -74,12 +74,12 @@ def write_members(result: AuditResult, stream: TextIO, path: Path) -> None:
     rows = lines = 0
     with open_batches(spec.source) as batches:
         for batch in batches:
-            told = result.members(batch, as_read=True)
-            told = told.astype(int)
+            members = result.members(batch, as_read=True)
+            members = members.astype(int)
             key = spec.split.key
             values = range(rows + 1, rows + len(batch) + 1) if key is None else batch[key].to_numpy()
-            told.insert(0, ROW if key is None else key, values)
-            named = told.set_axis([harmless_cell(harmless(str(name))) for name in told.columns], axis="columns")
+            members.insert(0, ROW if key is None else key, values)
+            named = members.set_axis([harmless_cell(harmless(str(name))) for name in members.columns], axis="columns")
             try:
                 stream.write(f"{HEAD}\n" * (not rows))
                 named.to_csv(stream, index=False, header=not rows, lineterminator="\n")

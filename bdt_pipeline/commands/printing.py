@@ -102,13 +102,13 @@ class Screen:
 def screens() -> Iterator[None]:
     """Everything that this process prints passes a `Screen`: also warnings, logs and what libraries say."""
     before = sys.stdout, sys.stderr
-    written, told = screen(), screen(error=True)
-    sys.stdout, sys.stderr = cast("TextIO", written), cast("TextIO", told)
+    written, notices = screen(), screen(error=True)
+    sys.stdout, sys.stderr = cast("TextIO", written), cast("TextIO", notices)
     try:
         yield
     finally:
         sys.stdout, sys.stderr = before
-        told.flush()
+        notices.flush()
         written.flush()
         ended = sys.exception()
         is_fine = ended is None or (isinstance(ended, SystemExit) and not ended.code)

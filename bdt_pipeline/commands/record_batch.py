@@ -18,7 +18,7 @@ _FORMS = {"hourly": "%Y-%m-%d-%H:%M"}
 _DAY = "%Y-%m-%d"
 
 
-def record_batch(found: AuditFindings, spec: AuditSpec, storage: str | None) -> str | None:
+def record_batch(findings: AuditFindings, spec: AuditSpec, storage: str | None) -> str | None:
     """Keep the counts of an audit's declared groups in the history, where there is a storage for it.
 
     A verdict is about this table alone: a history that cannot be written changes nothing of it, as the asset
@@ -26,7 +26,7 @@ def record_batch(found: AuditFindings, spec: AuditSpec, storage: str | None) -> 
 
     Parameters
     ----------
-    found : AuditFindings
+    findings : AuditFindings
     spec : AuditSpec
     storage : str, optional
         A folder or a URL. Default: ``BDT_STORAGE``, else the storage of the Dagster instance at ``DAGSTER_HOME``.
@@ -39,7 +39,7 @@ def record_batch(found: AuditFindings, spec: AuditSpec, storage: str | None) -> 
     from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_named
 
     is_asked_for = storage is not None or spec.history != History()
-    if found.group_counts is None:
+    if findings.group_counts is None:
         return "Nothing is recorded in the history: it follows declared groups, and none are." if is_asked_for else None
     try:
         root = storage_named(storage)
@@ -50,7 +50,7 @@ def record_batch(found: AuditFindings, spec: AuditSpec, storage: str | None) -> 
                 if is_asked_for
                 else None
             )
-        return _recorded(found.group_counts, found.test.fingerprint, spec, root)
+        return _recorded(findings.group_counts, findings.test.fingerprint, spec, root)
     except Exception as error:  # file systems elsewhere, and Dagster's instance, raise whatever they like
         return f"The batch is not recorded in the history, and the verdict stands: {error}"
 

@@ -91,9 +91,9 @@ def run_clarify(
 
 def _say_remarks(remarks: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
     """Print what is new, at once: if an error follows, its cause may have been named."""
-    for one in remarks:
-        if one not in said:
-            put(f"Note: {words.printable(one)}", error=True)
+    for remark in remarks:
+        if remark not in said:
+            put(f"Note: {words.printable(remark)}", error=True)
     return tuple(dict.fromkeys((*said, *remarks)))
 
 
@@ -138,11 +138,11 @@ def _refuse_filled(out: Path | None) -> None:
 
 def _show(analysis: ClarifyAnalysis, files: Sequence[Path]) -> None:
     to = console()
-    wanted = wanted_metrics(analysis)
-    for found in analysis.metrics.values():
-        groups = largest(found)[:_ON_SCREEN]
-        to.print(_metrics_table(found, wanted, groups, analysis.signs))
-        for reason, names in _undefined(found, wanted, groups).items():
+    asked = wanted_metrics(analysis)
+    for measured in analysis.metrics.values():
+        groups = largest(measured)[:_ON_SCREEN]
+        to.print(_metrics_table(measured, asked, groups, analysis.signs))
+        for reason, names in _undefined(measured, asked, groups).items():
             to.print(Padding(shown(f"{', '.join(names)}: {reason}"), (0, 0, 0, 2)))
         to.print()
     to.print("[bold]At a glance[/]")
@@ -154,10 +154,10 @@ def _show(analysis: ClarifyAnalysis, files: Sequence[Path]) -> None:
     show_files(to, "Files", files)
 
 
-def _metrics_table(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[int], signs: Sign) -> Table:
-    more = len(found["CI"].values) - len(groups)
+def _metrics_table(measured: BiasMetrics, names: Sequence[str], groups: Sequence[int], signs: Sign) -> Table:
+    more = len(measured["CI"].values) - len(groups)
     table = Table(
-        title=shown(f"{found.facet}, {found.confidence * 100:.4g} % intervals")
+        title=shown(f"{measured.facet}, {measured.confidence * 100:.4g} % intervals")
         + (" in the report" if len(groups) > 1 else "")
         + (f", and {more} more groups" if more else ""),
         title_justify="left",
@@ -167,10 +167,10 @@ def _metrics_table(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[i
     )
     table.add_column("metric")
     for i in groups:
-        table.add_column(shown(group_name(found["CI"].values[i])), justify="right")
-    for name in wanted:
+        table.add_column(shown(group_name(measured["CI"].values[i])), justify="right")
+    for name in names:
         table.add_row(
-            name, *(_value(found[name], 0 if name == "GE" else i, signs, alone=len(groups) == 1) for i in groups)
+            name, *(_value(measured[name], 0 if name == "GE" else i, signs, alone=len(groups) == 1) for i in groups)
         )
     return table
 
@@ -180,20 +180,20 @@ def _value(metric: Metric, i: int, signs: Sign, *, alone: bool) -> str:
     value, low, high = metric.estimate[i], metric.low[i], metric.high[i]
     if value is None:
         return "[dim]undefined[/]"
-    told, side = figure(value, metric.name), side_of(metric, i, signs)
+    text, side = figure(value, metric.name), side_of(metric, i, signs)
     if not alone:
-        told += f" {side if side in _COLORS else '':6}"
+        text += f" {side if side in _COLORS else '':6}"
     elif low is not None and high is not None:
-        told += f"  {figure(low, metric.name)} to {figure(high, metric.name)}"
-    return f"[{_COLORS[side]}]{told}[/]" if side in _COLORS else told
+        text += f"  {figure(low, metric.name)} to {figure(high, metric.name)}"
+    return f"[{_COLORS[side]}]{text}[/]" if side in _COLORS else text
 
 
-def _undefined(found: BiasMetrics, wanted: Sequence[str], groups: Sequence[int]) -> dict[str, list[str]]:
+def _undefined(measured: BiasMetrics, names: Sequence[str], groups: Sequence[int]) -> dict[str, list[str]]:
     """Metrics by the reason why they are undefined."""
     reasons: dict[str, list[str]] = {}
-    for name in wanted:
+    for name in names:
         for i in [0] if name == "GE" else groups:
-            reason = found[name].undefined_reason[i]
+            reason = measured[name].undefined_reason[i]
             if reason is not None and name not in reasons.setdefault(reason, []):
                 reasons[reason].append(name)
     return reasons

@@ -69,8 +69,8 @@ def demo_spec(case: str, language: str | None = None) -> AuditSpec:
         spec = load_spec(file)
     if language in (None, spec.language):
         return spec
-    told = package / "demos" / f"{case}.{language}.yaml"
-    said = yaml.safe_load(told.read_text(encoding="utf-8")) if told.is_file() else {}
+    translated = package / "demos" / f"{case}.{language}.yaml"
+    said = yaml.safe_load(translated.read_text(encoding="utf-8")) if translated.is_file() else {}
     return parse_spec(spec.to_dict() | said | {"language": language}, f"bdt demo --language {language}")
 
 

@@ -88,16 +88,16 @@ def read_report(path: Path) -> dict[str, Any]:
         It is missing, no JSON, or no report of this version.
     """
     mend = "Name a report.json that bdt audit wrote, or a specification."
-    found = json_of(path, str(path), mend)
-    if not isinstance(found, dict) or found.get("schema_version") not in READABLE_VERSIONS:
+    report = json_of(path, str(path), mend)
+    if not isinstance(report, dict) or report.get("schema_version") not in READABLE_VERSIONS:
         raise SourceError(f"{path} is no report of version {' or '.join(map(str, READABLE_VERSIONS))}. {mend}")
     from bdt_core.report.printed import printed
 
     try:
-        printed(found)
+        printed(report)
     except (ValueError, LookupError, TypeError, AttributeError):
         raise SourceError(f"{path} is damaged: it is not what a report is. {mend}") from None
-    return found
+    return report
 
 
 def _check(form: str, language: str | None) -> None:

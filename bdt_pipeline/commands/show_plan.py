@@ -9,18 +9,23 @@ from bdt_core.inference.plan import Plan
 def plan_in_words(plan: Plan) -> str:
     """The plan as a sentence and a table."""
     gap = words.size(plan.difference, "rate")
-    told = (
+    sentence = (
         f"{plan.rows:,} rows leave {plan.test_rows:,} for testing, at a rate of {words.percent(plan.base_rate)} among "
         f"everybody else, level {plan.alpha:g}{_decision(plan)} and power {plan.power:.0%}."
     )
     if plan.min_cluster_share is None:
-        found = f"A difference of {gap} does not show in any group of a table of this size."
+        detectable = f"A difference of {gap} does not show in any group of a table of this size."
     else:
-        found = (
+        detectable = (
             f"A difference of {gap} shows in groups of at least {words.percent(plan.min_cluster_share)} of the rows: "
             f"clustering.min_cluster_size: {plan.min_cluster_rows}"
         )
-    lines = [told, found, "", f"{'group':>8} {'test rows':>10} {'shows from':>14} {'rows needed for ' + gap:>28}"]
+    lines = [
+        sentence,
+        detectable,
+        "",
+        f"{'group':>8} {'test rows':>10} {'shows from':>14} {'rows needed for ' + gap:>28}",
+    ]
     for row in plan.by_share:
         shows = "nothing" if row.detectable is None else words.size(row.detectable, "rate")
         lines.append(f"{row.share:>8.0%} {row.test_rows:>10,} {shows:>14} {row.rows_needed:>28,}")

@@ -87,15 +87,15 @@ def score_in_words(result: BiasScore, given: Given) -> str:
     assert result.score is not None
     assert result.severity is not None
     head = f"Bias Detection Score {result.score:.4f} of 1: {result.severity}"
-    told = [*_ratio(result), *_uncertainty(result), _DIRECTION, *(f"Warning: {one}" for one in result.warnings)]
-    return "\n".join([head, "", *_table(result, given), "", *(textwrap.fill(one, _WIDTH) for one in told)])
+    lines = [*_ratio(result), *_uncertainty(result), _DIRECTION, *(f"Warning: {one}" for one in result.warnings)]
+    return "\n".join([head, "", *_table(result, given), "", *(textwrap.fill(one, _WIDTH) for one in lines)])
 
 
 def _table(result: BiasScore, given: Given) -> list[str]:
     """One line per part; signed and with both rates for two groups, else with the groups that it lies between."""
     two = len(result.groups) == 2
     rates = {part: given[name] for name, part in _COLUMNS.items()}
-    found = {part.name: part for part in result.parts}
+    scored_parts = {part.name: part for part in result.parts}
     weight = dict(zip(PARTS, factors(result.weights), strict=True))
     totals = {
         "Demographic parity (DPD)": (result.demographic_parity_difference, PARTS[:1], result.weights[0]),
@@ -108,14 +108,14 @@ def _table(result: BiasScore, given: Given) -> list[str]:
         assert value is not None
         rows.append((name, "", "", "", f"{value:.4f}", f"{share:.3f}", f"{share * value:.4f}", severity_of(value)))
         for part in parts:
-            one = found[part]
+            scored = scored_parts[part]
             if two:
                 ends = (f"{rates[part][0]:.4f}", f"{rates[part][1]:.4f}")
             else:
-                ends = (f"{one.lowest} {min(rates[part]):.4f}", f"{one.highest} {max(rates[part]):.4f}")
-            signed = f"{one.signed:+.4f}".replace("-", words.MINUS) if one.signed is not None else ""
-            adds = f"{weight[part] * one.value:.4f}" if len(parts) > 1 else ""
-            rows.append((f"  {_NAMES[part]}", *ends, signed, f"{one.value:.4f}" if len(parts) > 1 or not two else "",
+                ends = (f"{scored.lowest} {min(rates[part]):.4f}", f"{scored.highest} {max(rates[part]):.4f}")
+            signed = f"{scored.signed:+.4f}".replace("-", words.MINUS) if scored.signed is not None else ""
+            adds = f"{weight[part] * scored.value:.4f}" if len(parts) > 1 else ""
+            rows.append((f"  {_NAMES[part]}", *ends, signed, f"{scored.value:.4f}" if len(parts) > 1 or not two else "",
                          f"{weight[part]:.4f}" if len(parts) > 1 else "", adds, ""))  # fmt: skip
     return _aligned(rows)
 
@@ -141,10 +141,12 @@ def _ratio(result: BiasScore) -> list[str]:
     if math.isinf(ratio):
         return [f"{name}: infinite, group {result.groups[0]} has no positive prediction."]
     against = f" against group {result.groups[1]}" if two else ""
-    told = f"below 4/5, adverse impact is indicated{against}" if result.adverse_impact else "not below 4/5"
+    verdict = f"below 4/5, adverse impact is indicated{against}" if result.adverse_impact else "not below 4/5"
     if two and 4.0 * ratio - 1e-12 > 5.0:
-        told += f", but its inverse {1.0 / ratio:.4f} is: adverse impact is indicated against group {result.groups[0]}"
-    return [f"{name}: {ratio:.4f}, {told}."]
+        verdict += (
+            f", but its inverse {1.0 / ratio:.4f} is: adverse impact is indicated against group {result.groups[0]}"
+        )
+    return [f"{name}: {ratio:.4f}, {verdict}."]
 
 
 def _uncertainty(result: BiasScore) -> list[str]:
@@ -162,8 +164,8 @@ def _uncertainty(result: BiasScore) -> list[str]:
 
 
 def _of_two(options: Mapping[str, float | None]) -> tuple[Given, list[str], list[int] | None]:
-    wanted = [f"{name}_{group}" for name in _COLUMNS for group in "ab"]
-    missing = [_option(name) for name in wanted if options.get(name) is None]
+    columns = [f"{name}_{group}" for name in _COLUMNS for group in "ab"]
+    missing = [_option(name) for name in columns if options.get(name) is None]
     if missing:
         raise SpecError(f"Missing: {', '.join(missing)}. Every rate is needed for both groups, as in 0.85.")
     given: Given = {name: [] for name in _COLUMNS}
@@ -218,8 +220,8 @@ def _rate(value: Any, where: str) -> float:
     except (TypeError, ValueError):
         raise SpecError(f"{where} must be a number between 0 and 1, such as 0.85.") from None
     if not 0.0 <= rate <= 1.0:
-        found = "nothing" if math.isnan(rate) else f"{rate:g}"
-        raise SpecError(f"{where} must lie between 0 and 1; found {found}. Write 85 % as 0.85.")
+        given = "nothing" if math.isnan(rate) else f"{rate:g}"
+        raise SpecError(f"{where} must lie between 0 and 1; found {given}. Write 85 % as 0.85.")
     return rate
 
 

@@ -91,10 +91,10 @@ def build_job(audit: AuditAssets, assets: Sequence[dg.AssetsDefinition] | None =
     assets : sequence of AssetsDefinition, optional
         What it runs; by default the assets as they ship.
     """
-    several = build_assets(audit) if assets is None else assets
+    made = build_assets(audit) if assets is None else assets
     return dg.define_asset_job(
         audit.job,
-        selection=dg.AssetSelection.assets(*(key for one in several for key in one.keys)),
+        selection=dg.AssetSelection.assets(*(key for one in made for key in one.keys)),
         description=f"The bias audit {audit.spec.name}, from the table to the gated report.",
         executor_def=dg.in_process_executor,
     )
@@ -203,9 +203,9 @@ _Place = tuple[int | str, ...]
 
 def _lines(tree: SourcePositionTree, place: _Place = ()) -> Iterator[tuple[_Place, int]]:
     """The line of each attribute in the file."""
-    for key, one in tree.children.items():
-        yield (*place, key), one.position.start.line
-        yield from _lines(one, (*place, key))
+    for key, child in tree.children.items():
+        yield (*place, key), child.position.start.line
+        yield from _lines(child, (*place, key))
 
 
 def _refuse_unset_variables(written: Any, file: str, lines: Mapping[_Place, int], place: _Place = ()) -> None:
@@ -217,8 +217,8 @@ def _refuse_unset_variables(written: Any, file: str, lines: Mapping[_Place, int]
         A variable is not set.
     """
     if isinstance(written, dict | list):
-        for key, one in written.items() if isinstance(written, dict) else enumerate(written):
-            _refuse_unset_variables(one, file, lines, (*place, key))
+        for key, value in written.items() if isinstance(written, dict) else enumerate(written):
+            _refuse_unset_variables(value, file, lines, (*place, key))
     elif isinstance(written, str):
         unset = [name for name in _VARIABLE.findall(written) if name not in os.environ]
         if unset:

@@ -50,11 +50,11 @@ def load_audits(path_within_project: Path) -> dg.Definitions:
         return dg.load_from_defs_folder(path_within_project=path_within_project)
     except Exception:  # whichever of the folders it is: each is tried alone
         tree = dg.ComponentTree.for_project(path_within_project)
-        several = [_alone(tree, one) for one in _places(tree.defs_module_path)]
-        broken = [one for defs in several for one in defs.resolve_all_asset_specs() if one.tags.get(_BROKEN)]
+        audits = [_alone(tree, one) for one in _places(tree.defs_module_path)]
+        broken = [one for defs in audits for one in defs.resolve_all_asset_specs() if one.tags.get(_BROKEN)]
         if broken and os.environ.get(_CHECKED):
             raise dg.DagsterInvalidDefinitionError("\n".join(str(one.description) for one in broken)) from None
-        return dg.Definitions.merge(get_library_json_enriched_defs(None), *several)  # the pages of all components
+        return dg.Definitions.merge(get_library_json_enriched_defs(None), *audits)  # the pages of all components
 
 
 def _places(folder: Path) -> list[Path]:

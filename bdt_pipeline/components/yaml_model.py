@@ -124,23 +124,23 @@ def _mapping(alternatives: Sequence[Schema]) -> Schema:
             one["additionalProperties"] for one in alternatives if one.get("additionalProperties", True) is not True
         ]
         return {"additionalProperties": _loose({"anyOf": values})} if values else {}
-    several: dict[str, list[Schema]] = {}
-    for one in alternatives:
-        for name, inner in one["properties"].items():
-            several.setdefault(name, []).append(inner)
+    by_key: dict[str, list[Schema]] = {}
+    for alternative in alternatives:
+        for name, inner in alternative["properties"].items():
+            by_key.setdefault(name, []).append(inner)
     required = set.intersection(*(set(one.get("required", ())) for one in alternatives))
     return {
-        "properties": {name: _described(_loose({"anyOf": inner}), inner) for name, inner in several.items()},
+        "properties": {name: _described(_loose({"anyOf": inner}), inner) for name, inner in by_key.items()},
         # not as "required" of its own, which Dagster's page of the component shows as if the section itself were
-        **({"allOf": [{"required": [name for name in several if name in required]}]} if required else {}),
-        **_unknown_keys(several),
+        **({"allOf": [{"required": [name for name in by_key if name in required]}]} if required else {}),
+        **_unknown_keys(by_key),
     }
 
 
-def _described(loose: Schema, several: Sequence[Schema]) -> Schema:
+def _described(loose: Schema, schemas: Sequence[Schema]) -> Schema:
     """With all that is said of a key, and the default of the only one."""
-    said = dict.fromkeys(one["description"] for one in several if "description" in one)
-    first = {key: several[0][key] for key in ("title", "default") if key in several[0]} if len(several) == 1 else {}
+    said = dict.fromkeys(one["description"] for one in schemas if "description" in one)
+    first = {key: schemas[0][key] for key in ("title", "default") if key in schemas[0]} if len(schemas) == 1 else {}
     return loose | first | ({"description": " ".join(said)} if said else {})
 
 

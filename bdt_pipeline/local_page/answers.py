@@ -18,7 +18,7 @@ from bdt_core.proposal import (
     Proposal,
     ProposedColumn,
     Role,
-    Seen,
+    SeenColumn,
     as_value,
     chosen,
     outcome_of,
@@ -223,7 +223,7 @@ def levels_of(glance: Glance) -> list[tuple[str, list[tuple[str, Level]]]]:
     return found
 
 
-def _has_few(seen: Seen) -> bool:
+def _has_few(seen: SeenColumn) -> bool:
     return seen.look != "unreadable" and seen.facts.values is not None and len(seen.facts.values) <= FEW
 
 

@@ -64,8 +64,8 @@ class Guard:
         if self._is_first_use(first):
             await RedirectResponse(f"/{self._token}/", 303)(scope, receive, send)
         elif not _equal(first, self._token) or not rest:
-            told = "This page is opened by the whole address that bdt open has printed."
-            await PlainTextResponse(told, 403)(scope, receive, send)
+            message = "This page is opened by the whole address that bdt open has printed."
+            await PlainTextResponse(message, 403)(scope, receive, send)
         else:
             path = "/" + "/".join(rest)
             await self._pages({**scope, "path": path, "raw_path": path.encode()}, receive, send)
@@ -88,9 +88,9 @@ class Guard:
         return bool(used)
 
 
-def _equal(one: str, other: str) -> bool:
+def _equal(text: str, other: str) -> bool:
     """In a time that says nothing of where they differ."""
-    return secrets.compare_digest(one.encode(errors="replace"), other.encode())
+    return secrets.compare_digest(text.encode(errors="replace"), other.encode())
 
 
 def _with_headers(send: Send) -> Send:

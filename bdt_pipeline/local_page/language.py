@@ -19,7 +19,7 @@ from bdt_core.spec import LANGUAGES
 ENGLISH = "en"
 
 
-class Language:
+class PageLanguage:
     """What the page says in a language.
 
     Parameters
@@ -57,9 +57,9 @@ class Language:
 
 
 @cache
-def language(name: str) -> Language:
+def language(name: str) -> PageLanguage:
     """A language, read once."""
-    return Language(name)
+    return PageLanguage(name)
 
 
 def wanted_language(accepted: str) -> str:
@@ -71,8 +71,8 @@ def wanted_language(accepted: str) -> str:
     ['nl', 'nl', 'en', 'en']
     """
     weighed = []
-    for place, one in enumerate(accepted.split(",")):
-        name, _, quality = one.strip().partition(";q=")
+    for place, part in enumerate(accepted.split(",")):
+        name, _, quality = part.strip().partition(";q=")
         weight = float(quality) if re.fullmatch(r"[01](\.\d{1,3})?", quality) else 1.0
         weighed.append((-weight, place, name.split("-")[0].lower()))
     return next((name for _, _, name in sorted(weighed) if name in LANGUAGES), ENGLISH)

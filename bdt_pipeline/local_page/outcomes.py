@@ -5,7 +5,7 @@ from __future__ import annotations
 from bdt_core.proposal import Glance, Measured
 from bdt_core.spec import Derivation
 from bdt_core.words import printable
-from bdt_pipeline.local_page.language import Language
+from bdt_pipeline.local_page.language import PageLanguage
 
 _OF_BOTH: dict[Derivation, str] = {
     "error": "How often “{prediction}” is wrong about “{label}”",
@@ -18,7 +18,7 @@ _OF_BOTH: dict[Derivation, str] = {
 }
 
 
-def outcome_in_words(measured: Measured, glance: Glance, spoken: Language) -> str:
+def outcome_in_words(measured: Measured, glance: Glance, spoken: PageLanguage) -> str:
     """What is measured, in a few words.
 
     Examples
@@ -52,13 +52,13 @@ def outcome_in_words(measured: Measured, glance: Glance, spoken: Language) -> st
     return spoken.say("How often “{column}” is {level}", column=printable(column), level=levels)
 
 
-def _levels(measured: Measured, glance: Glance, spoken: Language) -> str:
+def _levels(measured: Measured, glance: Glance, spoken: PageLanguage) -> str:
     """What counts as yes."""
     positive = measured.settings.positive
     if positive is None:
         positive = next((one for one in (True, 1) if _has(measured, glance, one)), 1)
-    several = positive if isinstance(positive, list) else [positive]
-    return f" {spoken.say('or')} ".join(printable(str(one)) for one in several)
+    values = positive if isinstance(positive, list) else [positive]
+    return f" {spoken.say('or')} ".join(printable(str(one)) for one in values)
 
 
 def _has(measured: Measured, glance: Glance, level: bool | int) -> bool:

@@ -22,7 +22,7 @@ from bdt_core.said import changed
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
 from bdt_pipeline.local_page.child import problem_of
-from bdt_pipeline.local_page.language import Language, language, wanted_language
+from bdt_pipeline.local_page.language import PageLanguage, language, wanted_language
 from bdt_pipeline.local_page.upload import TooLargeError, received
 from bdt_pipeline.local_page.visit import BusyError, Visit
 from bdt_pipeline.local_page.work import Work
@@ -87,7 +87,7 @@ class Pages:
         drawn = draw(self.visit, self._spoken(request), self._most, problem=problem, notice=notice)
         return HTMLResponse(drawn, status)
 
-    def _spoken(self, request: Request) -> Language:
+    def _spoken(self, request: Request) -> PageLanguage:
         return language(self._language or wanted_language(request.headers.get("accept-language", "")))
 
     def _guarded(self, act: Handler) -> Handler:
@@ -173,13 +173,13 @@ class Pages:
         return Response(_text("bdt_pipeline.local_page", name), media_type=_STATIC[name])
 
 
-def draw(visit: Visit, spoken: Language, most: int, *, problem: str = "", notice: str = "") -> str:
+def draw(visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", notice: str = "") -> str:
     """The page as it stands.
 
     Parameters
     ----------
     visit : Visit
-    spoken : Language
+    spoken : PageLanguage
     most : int
         Bytes of the largest file that may be sent.
     problem : str
@@ -207,7 +207,7 @@ def draw(visit: Visit, spoken: Language, most: int, *, problem: str = "", notice
     )
 
 
-def _questions(answers: Answers, spoken: Language) -> dict[str, Any]:
+def _questions(answers: Answers, spoken: PageLanguage) -> dict[str, Any]:
     """What the questions are drawn from."""
     from bdt_pipeline.local_page.answers import choice_of, levels_of, numbers_of
     from bdt_pipeline.local_page.outcomes import outcome_in_words
@@ -226,7 +226,7 @@ def _questions(answers: Answers, spoken: Language) -> dict[str, Any]:
     }
 
 
-def progress_of(work: Work | None, spoken: Language) -> dict[str, Any]:
+def progress_of(work: Work | None, spoken: PageLanguage) -> dict[str, Any]:
     """How far some work is: its stages, which of them runs, and how far that is."""
     if work is None:
         return {"stages": [], "at": 0, "share": 0.0, "notices": []}

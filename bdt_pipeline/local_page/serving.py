@@ -108,10 +108,10 @@ def _ended_by_signals() -> Iterator[None]:
 
 
 @contextmanager
-def _signals(handler: Callable[[int, FrameType | None], None], *several: signal.Signals) -> Iterator[None]:
-    before = {one: signal.signal(one, handler) for one in several}
+def _signals(handler: Callable[[int, FrameType | None], None], *numbers: signal.Signals) -> Iterator[None]:
+    before = {one: signal.signal(one, handler) for one in numbers}
     try:
         yield
     finally:
-        for one, was in before.items():
-            signal.signal(one, was)
+        for number, was in before.items():
+            signal.signal(number, was)

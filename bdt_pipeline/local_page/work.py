@@ -78,14 +78,14 @@ class Work:
         try:
             with connection, suppress(EOFError, OSError):
                 while end is None:
-                    told: Told = connection.recv()
-                    match told:
+                    message: Told = connection.recv()
+                    match message:
                         case Step():
-                            self.step = told
+                            self.step = message
                         case Notice():
-                            self.notices.append(told.sentence)
+                            self.notices.append(message.sentence)
                         case Problem() | Looked() | Written():
-                            end = told
+                            end = message
         finally:
             code = self._process.wait()
             shutil.rmtree(self._temporary, ignore_errors=True)

@@ -103,8 +103,8 @@ def reason_of(failure: Any) -> str | None:
     ----------
     failure : StepFailureData
     """
-    told = failure.user_failure_data
-    return str(told.description) if told is not None and told.description else None
+    data = failure.user_failure_data
+    return str(data.description) if data is not None and data.description else None
 
 
 def advice_of(failure: Any) -> str | None:
@@ -114,8 +114,8 @@ def advice_of(failure: Any) -> str | None:
     ----------
     failure : StepFailureData
     """
-    told = failure.user_failure_data
-    advice = None if told is None else told.metadata.get(_RECOMMENDATION)
+    data = failure.user_failure_data
+    advice = None if data is None else data.metadata.get(_RECOMMENDATION)
     return None if advice is None else str(advice.value)
 
 
@@ -176,17 +176,17 @@ def _config_type(annotation: Any) -> Any:
 
 def _any_of(models: Sequence[type[BaseModel]]) -> dg.Shape:
     """Keys of any of several sections; which of them belong together, the specification checks."""
-    found: dict[str, list[Any]] = {}
+    alternatives: dict[str, list[Any]] = {}
     for model in models:
         for name, info in model.model_fields.items():
-            found.setdefault(name, []).append(info)
+            alternatives.setdefault(name, []).append(info)
     fields = {
         name: dg.Field(
             _config_type(_one_of([info.annotation for info in several])),
             is_required=False,
             description=" ".join(dict.fromkeys(str(info.description) for info in several)),
         )
-        for name, several in found.items()
+        for name, several in alternatives.items()
     }
     return dg.Shape(fields)  # type: ignore[no-untyped-call]
 

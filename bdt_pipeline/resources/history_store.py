@@ -88,10 +88,10 @@ class HistoryStore:
         # A name that begins with a dot is a file that is being written.
         paths = [one for one in paths if one.name.endswith(_EXTENSION) and not one.name.startswith(".")]
         with ThreadPoolExecutor(_READERS) as readers:  # remote files wait for the network, one after the other
-            found = list(zip(paths, readers.map(self._read, paths), strict=True))
-        batches = [batch for path, batch in found if batch is not None and self._path(batch.id).name == path.name]
+            read = list(zip(paths, readers.map(self._read, paths), strict=True))
+        batches = [batch for path, batch in read if batch is not None and self._path(batch.id).name == path.name]
         kept = {self._path(one.id).name for one in batches}
-        return batches, [path.name for path, _ in found if path.name not in kept and path.exists()]
+        return batches, [path.name for path, _ in read if path.name not in kept and path.exists()]
 
     def _path(self, id: str) -> UPath:  # noqa: A002 - the batch's own word
         return self.folder / file_name(id)

@@ -53,15 +53,15 @@ def look_into(inbox: Inbox) -> list[Arrived]:
         entries = folder.fs.ls(folder.path, detail=True) if folder.exists() else []
     except Exception as error:
         raise SourceError(f"The inbox {inbox.folder} cannot be listed: {type(error).__name__}: {error}") from None
-    found = []
+    files = []
     for entry in entries:
         name = entry["name"].rstrip("/").rsplit("/", 1)[-1]
         hidden = name.startswith((".", "_")) or name.lower().endswith(_UNFINISHED)
         if entry["type"] != "file" or hidden or not fnmatch.fnmatch(name, inbox.pattern):
             continue
         changed = [str(entry[key]) for key in ("mtime", "LastModified", "updated", "etag", "ETag") if key in entry]
-        found.append(Arrived(name, ", ".join([f"{entry['size']} bytes", *changed])))
-    return sorted(found, key=lambda one: one.name)
+        files.append(Arrived(name, ", ".join([f"{entry['size']} bytes", *changed])))
+    return sorted(files, key=lambda one: one.name)
 
 
 def cannot_be_a_part(name: str) -> str | None:

@@ -31,10 +31,10 @@ def incidents_of(address: str) -> Incidents:
         one: the address names an incident for everything (``dedup=...``); each: every problem has one of its own.
     """
     try:
-        several = [one for one in _services(address) if hasattr(one, "dedup")]
+        services = [one for one in _services(address) if hasattr(one, "dedup")]
     except Exception:  # as in `tell`
         return "none"
-    return "none" if not several else "one" if several[0].dedup else "each"
+    return "none" if not services else "one" if services[0].dedup else "each"
 
 
 def tell(address: str, title: str, text: str, *, tone: Tone = "warning", incident: str | None = None) -> bool:
@@ -54,9 +54,9 @@ def tell(address: str, title: str, text: str, *, tone: Tone = "warning", inciden
 
     try:
         services = _services(address)
-        for one in services:
-            if hasattr(one, "dedup"):
-                one.dedup, one.action = one.dedup or incident, "map"
+        for service in services:
+            if hasattr(service, "dedup"):
+                service.dedup, service.action = service.dedup or incident, "map"
         return bool(len(services)) and bool(
             services.notify(
                 title=title,

@@ -29,8 +29,8 @@ class ToldTable:
         from bdt_core.report.markdown import escaped_within_a_line
 
         def line(cells: Sequence[Any]) -> str:
-            told = (say(one if isinstance(one, str) else str(one)) for one in cells)  # sentences keep their ids
-            return "| " + " | ".join(map(escaped_within_a_line, told)) + " |"
+            texts = (say(one if isinstance(one, str) else str(one)) for one in cells)  # sentences keep their ids
+            return "| " + " | ".join(map(escaped_within_a_line, texts)) + " |"
 
         rule = "| " + " | ".join(["---"] * len(self.header)) + " |"
         return "\n".join([line(self.header), rule, *map(line, self.rows)])
@@ -58,12 +58,12 @@ _AS_THEY_ARE = ("verdict", "severity", "fingerprint", "source", "batch")
 def harmless_metadata(metadata: Mapping[str, Any], say: Callable[[str], str] = str) -> dict[str, Any]:
     """Metadata in the audit's language, whose texts do nothing; tables and lists are made so."""
 
-    def value(name: str, one: Any) -> Any:
-        if isinstance(one, ToldTable | ToldList):
-            return dg.MetadataValue.md(one.markdown(say))
-        if not isinstance(one, str):
-            return one
-        return harmless(words.printable(one if name in _AS_THEY_ARE else say(one)))
+    def value(name: str, given: Any) -> Any:
+        if isinstance(given, ToldTable | ToldList):
+            return dg.MetadataValue.md(given.markdown(say))
+        if not isinstance(given, str):
+            return given
+        return harmless(words.printable(given if name in _AS_THEY_ARE else say(given)))
 
     def key(name: str) -> str:
         return name if name in _KEYS_OF_CODE or "/" in name else say(name)
@@ -73,5 +73,5 @@ def harmless_metadata(metadata: Mapping[str, Any], say: Callable[[str], str] = s
 
 def in_check(description: str | None, metadata: Mapping[str, Any], say: Callable[[str], str] = str) -> dict[str, Any]:
     """What a check says, in the audit's language, with names that do nothing: arguments of an AssetCheckResult."""
-    told = None if description is None else harmless(words.printable(say(description)))
-    return {"description": told, "metadata": harmless_metadata(metadata, say)}
+    sentence = None if description is None else harmless(words.printable(say(description)))
+    return {"description": sentence, "metadata": harmless_metadata(metadata, say)}

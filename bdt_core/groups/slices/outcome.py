@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.inference.summaries import Scale, Seen
+from bdt_core.inference.summaries import Scale, SeenValues
 from bdt_core.table.blocks import Blocks, scale_of
 
 Floats = NDArray[np.float64]
@@ -129,7 +129,7 @@ class Summed:
 Outcome = Counted | Summed
 
 
-def outcomes_alike(parts: Sequence[tuple[Blocks, Seen]], is_rate: bool) -> list[Outcome]:
+def outcomes_alike(parts: Sequence[tuple[Blocks, SeenValues]], is_rate: bool) -> list[Outcome]:
     """How the outcome of each part is counted or added up: counted, if all parts together have two values.
 
     Parameters

@@ -31,7 +31,7 @@ from bdt_core.groups.slices.settings import Settings
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.persons import Persons, PersonSums, Steps, compare_persons, person_sums, rows_alike
-from bdt_core.inference.summaries import Scale, Seen, Summary, ValueCounts, summarise
+from bdt_core.inference.summaries import Scale, SeenValues, Summary, ValueCounts, summarise
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.persons import portions
@@ -51,7 +51,7 @@ class Part:
     table : Blocks
     coding : Coding
     measure : Measure
-    looks : sequence of Seen
+    looks : sequence of SeenValues
         The outcomes of each block.
     sample_rows : int
         Rows of a sample, for what needs single rows.
@@ -64,7 +64,7 @@ class Part:
         table: Blocks,
         coding: Coding,
         measure: Measure,
-        looks: Sequence[Seen],
+        looks: Sequence[SeenValues],
         sample_rows: int,
         persons: Persons | None = None,
     ) -> None:

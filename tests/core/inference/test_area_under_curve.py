@@ -114,3 +114,11 @@ def test_counts_of_scores_that_cannot_be():
     with pytest.raises(DataError, match="one count per score"):
         area_under_curve_of_counts([1], [1, 2])
     assert area_under_curve_of_counts([0, 0], [1, 2]).auc is None
+
+
+def test_a_group_of_one_score_adds_no_variance():
+    a, b = np.full(40, 29.5), np.arange(50.0)
+    area, variance = by_pairs(a, b)
+    found = area_under_curve(a, b)
+    assert found.auc == area
+    assert (found.low, found.high) == pytest.approx(expected_interval(area, variance, 40), rel=1e-12)

@@ -8,6 +8,7 @@ import pytest
 from bdt_core.inference import area_under_curve, compare_counts
 from bdt_core.inference.persons import (
     PersonSums,
+    Steps,
     area_by_persons,
     compare_persons,
     person_sums,
@@ -19,6 +20,11 @@ from bdt_core.inference.persons import (
 def test_rows_are_summed_by_person():
     sums = person_sums(np.array([1.0, 0.0, 1.0]), np.array([0, 0, 2]), 3)
     assert (sums.rows.tolist(), sums.steps.tolist(), sums.persons) == ([2, 0, 1], [1, 0, 1], 2)
+
+
+def test_values_become_whole_steps():
+    assert Steps.of(np.array([2.0, 6.0])).count(np.array([6.0, 2.0])).tolist() == [1.0, 0.0]
+    assert Steps.of(np.array([1.0, 2.0, 5.0])).count(np.array([1.0, 2.0, 5.0])).tolist() == [0.0, 2.0**28, 2.0**30]
 
 
 def test_five_equal_rows_of_a_person_are_worth_one():
