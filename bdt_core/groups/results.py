@@ -14,7 +14,17 @@ from bdt_core.result import AuditPart
 
 
 class OfConditions:
-    """People for whom some conditions hold."""
+    """People for whom some conditions hold.
+
+    Examples
+    --------
+    >>> from bdt_core import find_worst_groups
+    >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
+    >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
+    >>> group = find_worst_groups(frame, outcome="error", better="lower", permutations=39).worst
+    >>> group.words, int(group.members(frame).sum())
+    ('age up to 29', 100)
+    """
 
     conditions: tuple[GroupCondition, ...]
 

@@ -11,7 +11,7 @@ import pytest
 from bdt_core.groups.scan.language import random_starts
 from bdt_core.report import render_markdown
 
-GOLDENS = Path(__file__).parents[2] / "goldens"
+GOLDENS = Path(__file__).parents[3] / "goldens"
 
 
 @pytest.mark.parametrize(("columns", "is_said"), [(9, False), (400, True)])
