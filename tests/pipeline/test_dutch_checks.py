@@ -7,12 +7,10 @@ from typing import Any
 import pandas as pd
 import pytest
 
-import bdt_pipeline
 from bdt_core.report.catalogue import say_for
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_pipeline.checks.limits import _description
 from bdt_pipeline.checks.rules import raw_rules, with_marks
-from tests.core.report.test_said import unknown
 
 SPEC: dict[str, Any] = {
     "name": "leningen",
@@ -47,10 +45,6 @@ QUESTIONS = [
 
 def spec_with(**changes: Any) -> AuditSpec:
     return parse_spec({**SPEC, **changes})
-
-
-def test_every_message_of_the_plugin_is_in_the_catalogue() -> None:
-    assert unknown(bdt_pipeline) == {}
 
 
 @pytest.mark.parametrize(("limit", "question"), QUESTIONS)
