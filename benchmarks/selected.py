@@ -67,7 +67,7 @@ def reported_slices(design: str, runs: int, seed: int = 6) -> pd.DataFrame:
         frame["wrong"] = (rng.random(n) < harmed(codes, planted)).astype(int)
         found = find_slices(frame, outcome="wrong", better="lower", random_state=run, test_size=test_size)
         for one in found.reported:
-            inside = np.logical_and.reduce([CELLS[int(c.column[1:])] == c.value for c in one.conditions])
+            inside = np.logical_and.reduce([CELLS[int(c.column[1:])] == c.values[0] for c in one.conditions])
             means = [np.average(rates[part], weights=CELL_SHARES[part]) for part in (inside, ~inside)]
             own = one.comparison
             rows.append(

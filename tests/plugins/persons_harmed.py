@@ -9,7 +9,7 @@ from typing import Literal
 from pydantic import Field
 
 from bdt_core import words
-from bdt_core.said import AsItIs, Conditions, say
+from bdt_core.said import AsItIs, of_ours, say
 from bdt_core.spec import AuditSpec, GateLimit, WorstGroupSearch
 from bdt_core.verdict import Evidence, Findings, LimitKind, LimitOutcome, Tolerated, judge, register
 
@@ -95,7 +95,7 @@ class HarmedLimits(LimitKind[HarmedLimit, HarmedOutcome]):
 
     def row(self, outcome: HarmedOutcome, report: object):  # type: ignore[no-untyped-def]
         row = super().row(outcome, report)
-        return row._replace(on_note=say("judged by {people}", people=Conditions(outcome.group or AsItIs(""))))
+        return row._replace(on_note=say("judged by {people}", people=of_ours(outcome.group or AsItIs(""))))
 
 
 register(HarmedLimits())

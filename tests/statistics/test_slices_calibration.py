@@ -121,7 +121,7 @@ def test_few_of_the_discoveries_are_false(honest, full):
         false = [true_difference(one, rates) <= 1e-12 for one in discoveries]
         proportions.append(np.mean(false) if false else 0.0)
         found_any += bool(discoveries)
-        found_planted += any({c.text for c in one.conditions} == {"c0 is 1", "c1 is 1"} for one in found.reported)
+        found_planted += any({c.words for c in one.conditions} == {"c0 is 1", "c1 is 1"} for one in found.reported)
     assert found_any > 0.95 * runs
     assert found_planted > 0.8 * runs
     assert np.mean(proportions) - 3.1 * np.std(proportions) / np.sqrt(runs) <= Q
