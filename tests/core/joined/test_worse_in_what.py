@@ -12,6 +12,7 @@ from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.catalogue import say_for, say_in
 from bdt_core.report.printed import printed
+from bdt_core.sentences import with_sentences
 from bdt_core.spec import AnyLimit, Limit, LocalBiasLimit, SliceLimit, WorstGroupLimit, parse_spec
 from bdt_core.verdict import judge_limit
 from tests.core.report.test_language import ENGLISH
@@ -119,7 +120,7 @@ def test_against_a_baseline_it_is_named(case: tuple[AuditResult, str, dict[str, 
 
 def test_the_form_for_publication_names_it(case: tuple[AuditResult, str, dict[str, str]]) -> None:
     result, _, measured = case
-    for one in for_publication(result.document)["gate"]:
+    for one in with_sentences(for_publication(result.document))["gate"]:
         named = ACCURACY if one["check"] == "local_bias" else measured
         assert_named(as_told(result, one["sentence"]), named)
 
@@ -133,7 +134,7 @@ def test_what_is_ruled_out_says_of_what(case: tuple[AuditResult, str, dict[str, 
 
 def test_dagster_says_it_as_the_report_does(case: tuple[AuditResult, str, dict[str, str]]) -> None:
     result, _, measured = case
-    sentence = result.document["gate"][1]["sentence"]
+    sentence = with_sentences(result.document)["gate"][1]["sentence"]
     for language in LABELS:
         spec = parse_spec(told_in(result, language)["spec"])
         assert measured[language] in say_for(spec)(sentence)
