@@ -26,6 +26,7 @@ from bdt_core.report.catalogue import say_in
 from bdt_core.report.gate_result import build_gate_result
 from bdt_core.report.markdown import render_first_page
 from bdt_core.report.printed import printed
+from bdt_core.sentences import with_sentences
 from bdt_core.spec import load_spec
 from bdt_pipeline.commands.asked import Request, spec_of
 from bdt_pipeline.commands.run_gate import exit_code, run_gate
@@ -277,7 +278,7 @@ def contradictions(
     words = PHRASES[language]
     read = in_language(document, language)
     page, say = render_first_page(read), say_in(printed(read))
-    limits = document["gate"]
+    limits = with_sentences(document)["gate"]
     broken = [one for one in limits if one["verdict"] == "fail" or one.get("broken_by")]
     denied = [(one, other) for one in limits for other in _beyond(one, document)]
     yield from (
@@ -293,7 +294,7 @@ def contradictions(
                 yield "nobody", sentence
     shares = [_share(one) for one in limits if one["check"] == "worst_group"]
     shared = bool(shares) and None not in shares
-    told = [say(str(one["sentence"])) for one in limits]
+    told = [say(one["sentence"]) for one in limits]
     for sentence in (*_sentences(_section(page)), *(each for one in told for each in _sentences(one))):
         if shared and _has(words.any_group, sentence) and not _has(words.share, sentence):
             yield "any", sentence

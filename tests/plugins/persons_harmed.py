@@ -12,6 +12,7 @@ from bdt_core import words
 from bdt_core.said import AsItIs, of_ours, say
 from bdt_core.spec import AuditSpec, GateLimit, WorstGroupSearch
 from bdt_core.verdict import Evidence, Findings, LimitKind, LimitOutcome, Tolerated, judge, register
+from bdt_core.verdict.words import clauses
 
 
 class HarmedLimit(GateLimit):
@@ -82,9 +83,14 @@ class HarmedLimits(LimitKind[HarmedLimit, HarmedOutcome]):
             )
         judged = judge(known, tolerated, nearest="bound")
         decides = judged.decides
-        sentence = (
-            f"{decides.of.words}: {words.count(decides.value)} people are harmed beyond others, at least "
-            f"{words.count(decides.low)}; at most {words.count(limit.max_people)} people is allowed."
+        sentence = clauses(
+            say(
+                "{rule}: {N} people are harmed beyond others, at least {Nleast}",
+                rule=of_ours(decides.of.words),
+                N=words.count(decides.value),
+                Nleast=words.count(decides.low),
+            ),
+            say("at most {N} people is allowed", N=words.count(limit.max_people)),
         )
         return HarmedOutcome.of(
             limit, judged.verdict, sentence, judged, **shared, group=decides.of.words, value=decides.value
