@@ -6,10 +6,10 @@ from collections.abc import Callable
 from itertools import combinations
 from typing import Any
 
+from bdt_core.groups.slices.search import IN_SAMPLE
 from tests.core.report.sample_document import HOSTILE, comparison, continuous, fail, untested
 
 Document = dict[str, Any]
-IN_SAMPLE = "The slices were searched for and tested on the same rows: do not decide on them."
 CONDITIONS = (
     "age up to 25",
     "race is African-American",
