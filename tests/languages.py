@@ -20,7 +20,6 @@ import yaml
 from babel.messages.catalog import Catalog
 from babel.messages.pofile import read_po, write_po
 
-from bdt_core.report.names import flipped
 from bdt_core.report.translation import BY_THEMSELVES, FORM, PAGE, TEMPLATE, messages
 from bdt_core.said import PLACE
 from tests.goldens.frozen import FOLDER
@@ -161,7 +160,7 @@ def asked_for() -> set[Key]:
     """All that has to be said: what is extracted, and what stages say, which is in the catalogues that there are."""
     extracted = {(context, one) for context, those in _EXTRACTED.items() for one in those()}
     known = {key for file in CATALOGUES.glob("*.po") for key in keys(read(file.stem)) if key[0] not in {TEMPLATE, FORM}}
-    has = {bare for _, one in known for bare in (one.removesuffix("."), flipped(one.removesuffix(".")))}
+    has = {one.removesuffix(".") for _, one in known}
     lacking = (one for one in in_code() if ANYTHING not in one and re.search(r"[^\W\d_]", PLACE.sub("", one)))
     return extracted | known | {("", one) for one in lacking if one.removesuffix(".") not in has}
 

@@ -17,7 +17,7 @@ from bdt_core import words
 from bdt_core.errors import SourceError
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.report.catalogue import AS_WRITTEN, sayings
-from bdt_core.report.names import Names, flipped
+from bdt_core.report.names import Names
 from bdt_core.report.translation import catalogue
 from bdt_core.said import PLACE, Column, Level, Numeral, Said, Text, joined, say
 from tests.goldens.frozen import FOLDER
