@@ -26,7 +26,7 @@ from bdt_core.inference.sequential import (
 )
 from bdt_core.metrics import CLARIFY, CRITERIA, GATE_METRICS, RATES, Favourable, rate_compared, spoken_name
 from bdt_core.result import Result
-from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
+from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.spec.gate import name_of_check
 from bdt_core.verdict import Verdict, check_name
@@ -504,5 +504,5 @@ def number_of_batches(n: int) -> str:
 
 def _what(limit: MetricLimit) -> str:
     """The metric and its groups."""
-    metric, name = Sentence(spoken_name(limit.metric)), joined([Column(one) for one in limit.facets], " & ")
+    metric, name = of_ours(spoken_name(limit.metric)), joined([Column(one) for one in limit.facets], " & ")
     return say("{metric} by {name}", metric=metric, name=name)

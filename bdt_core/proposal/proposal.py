@@ -17,7 +17,7 @@ from bdt_core.proposal.copies import copies, followers
 from bdt_core.proposal.looks import FEW, Glance, Look, SeenColumn, glance
 from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome, outcome_of
 from bdt_core.result import Result
-from bdt_core.said import Column, Numeral, Sentence, Text, joined, say
+from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec import AuditSpec, Kind, Source, parse_spec
 from bdt_core.table.batches import open_batches
 from bdt_core.table.bias_variable import bias_variable
@@ -282,7 +282,7 @@ def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str,
             Nleast=Numeral(_FEWEST_ROWS),
             list=joined(
                 [
-                    say('"{column}" ({look})', column=Column(one.name), look=Sentence(one.look))
+                    say('"{column}" ({look})', column=Column(one.name), look=of_ours(one.look))
                     for one in list(seen.columns.values())[:FEW]
                 ],
                 ", ",

@@ -83,9 +83,7 @@ def say_in(document: Printed) -> Sayings:
     """What a text of a document is for its readers."""
     variable = document.bias_variable
     measured = () if variable.unit == "rate" else (variable.name, variable.short)
-    columns = document.data.columns
-    numeric = (one.name for one in columns if one.kind == "numeric")
-    names = Names(document.spec, measured, (one.name for one in columns), numeric)
+    names = Names(document.spec, measured, (column.name for column in document.data.columns))
     return document.once("say", lambda one: sayings(str(one.spec.get("language", "en")), names))
 
 

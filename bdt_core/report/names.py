@@ -25,8 +25,6 @@ class Names:
         What reports call the mean of the bias variable, where that is no rate: its unit stands beside it.
     columns : iterable of str
         Names of the table, which are no words of a report where readers have none for them.
-    numeric : iterable of str
-        Those of numbers, which are written as the readers write numbers.
 
     Examples
     --------
@@ -42,12 +40,10 @@ class Names:
         spec: Mapping[str, Any],
         measured: Iterable[str] = (),
         columns: Iterable[str] = (),
-        numeric: Iterable[str] = (),
     ) -> None:
         self.spec = spec
         self.measured = frozenset(told for one in measured for told in (one, capital(one)))
         self.columns = frozenset(columns)
-        self.numeric = frozenset(told for one in numeric for told in (one, capital(one)))
         self.labels: Mapping[str, Any] = spec.get("labels") or {}
         self.units: Mapping[str, str] = spec.get("units") or {}
 

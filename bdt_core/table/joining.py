@@ -13,7 +13,7 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean
-from bdt_core.said import Sentence, say
+from bdt_core.said import of_ours, say
 from bdt_core.spec import Join
 from bdt_core.table.column_types import ColumnType, Dtype, common_dtype, holding_missing
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, is_beyond
@@ -133,7 +133,7 @@ class JoinedTable:
                 N=count(lines),
                 Nall=count(len(other) + notes.lines_left_out),
                 table=join.described,
-                reason=Sentence(reason),
+                reason=of_ours(reason),
             )
             for reason, lines in notes.left_out.items()
         ]

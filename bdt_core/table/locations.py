@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
 from bdt_core.errors import SourceError, UnreachableError, did_you_mean
-from bdt_core.said import Numeral, Sentence, say
+from bdt_core.said import Numeral, of_ours, say
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -162,9 +162,9 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
             else "{table} cannot be read as {form}: {why}. It is cut off or no {what}: write it again, or leave it "
             "out.",
             table=file.where,
-            form=Sentence(form),
-            what=Sentence(form.removeprefix("a ")),
-            why=Sentence(_without_values(error)),
+            form=of_ours(form),
+            what=of_ours(form.removeprefix("a ")),
+            why=of_ours(_without_values(error)),
         )
         kind = UnreachableError if _is_of_the_way(error, file) else SourceError
         raise kind(told) from None

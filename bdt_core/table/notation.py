@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 import pandas as pd
 
-from bdt_core.said import AsItIs, Sentence, say
+from bdt_core.said import AsItIs, of_ours, say
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -114,7 +114,7 @@ class Notation:
     def described(self) -> str:
         """In words."""
         if self.date is not None:
-            return say("dates ({order})", order=Sentence(self.date))
+            return say("dates ({order})", order=of_ours(self.date))
         thousand = "1 234" if self.spaced else "1,234" if self.point == _POINT else "1.234"
         example = f"{self.before}{thousand}{self.point}5{self.after}"
         return say("numbers, written like {example}", example=AsItIs(example))

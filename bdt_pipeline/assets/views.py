@@ -297,7 +297,7 @@ def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
     for one in found.columns:
         if one.numeric is not None:
             means = (one.numeric.mean_a, one.numeric.mean_b)
-            mean = say("{first}, {second}", first=Column(one.column), second=Sentence("mean"))
+            mean = say("{first}, {second}", first=Column(one.column), second=of_ours("mean"))
             rows.append([mean, *map(words.number, means)])
         for level in one.levels:
             shares = (level.comparison.mean_a, level.comparison.mean_b)
