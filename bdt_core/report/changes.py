@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Literal
 from bdt_core import words
 from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
 from bdt_core.report.blocks import Block, Folded, Section, Table
-from bdt_core.report.first_page import Amount, Measure, _amounts, _Names, _size
+from bdt_core.report.first_page import Amount, NamedMeasure, _amounts, _Names, _size
 from bdt_core.report.prose import read_in
 from bdt_core.report.write import canonical_json, write_together
 
@@ -75,7 +75,7 @@ class ChangesPage:
     Attributes
     ----------
     title, name_a, name_b, source_a, source_b : str
-    measure : Measure
+    measure : NamedMeasure
     unit : str or None
         Of means.
     units : mapping
@@ -108,7 +108,7 @@ class ChangesPage:
     name_b: str
     source_a: str
     source_b: str
-    measure: Measure
+    measure: NamedMeasure
     unit: str | None
     units: Mapping[str, str]
     people: People

@@ -1,4 +1,4 @@
-"""What the first page says, as data: what was audited, who fares worse, what is not known, and who signs.
+"""The first page as data: what was audited, who fares worse, what is not known, and who signs.
 
 No sentence stands here: those are in the templates of each language, and so are the words for conditions.
 """
@@ -61,7 +61,7 @@ class Amount:
 
 
 @dataclass(frozen=True)
-class Measure:
+class NamedMeasure:
     """What is counted of people.
 
     Attributes
@@ -82,7 +82,7 @@ class Measure:
 
 
 @dataclass(frozen=True)
-class Alike:
+class AmongAlike:
     """What remains among people alike in the factors.
 
     Attributes
@@ -113,7 +113,7 @@ class Apart:
 
 
 @dataclass(frozen=True)
-class Group:
+class NamedGroup:
     """Some people who are confirmed to fare worse.
 
     Attributes
@@ -125,7 +125,7 @@ class Group:
         Of local bias: what sets that place apart.
     compared_with : tuple of GroupCondition
         Of local bias: the others of that place whom they are compared with; empty where that is everybody else.
-    measure : Measure
+    measure : NamedMeasure
     people : int
     share : Amount
     inside, outside : Amount
@@ -138,7 +138,7 @@ class Group:
         How much worse at least, where any such bound is above 0.
     chance : int
         Chance alone finds as much in less than one of so many audits of people who are all treated alike.
-    alike : Alike or None
+    alike : AmongAlike or None
         None without factors, and where there are hardly any people alike.
     alone : bool
         Whether there are hardly any people alike in the factors to compare them with.
@@ -166,7 +166,7 @@ class Group:
     found_by: FoundBy
     place: tuple[Apart, ...]
     compared_with: tuple[GroupCondition, ...]
-    measure: Measure
+    measure: NamedMeasure
     people: int
     share: Amount
     inside: Amount
@@ -175,7 +175,7 @@ class Group:
     more: bool
     least: Amount | None
     chance: int
-    alike: Alike | None
+    alike: AmongAlike | None
     alone: bool
     groups_before: int
     among_alike: Amount | None
@@ -307,7 +307,7 @@ class FirstPage:
     counted : {"people", "rows"}
     people, people_of : int
         Audited, and in the table.
-    measure : Measure
+    measure : NamedMeasure
     verdict : str
     blocks : bool
         Whether the limits stop a deployment.
@@ -339,8 +339,8 @@ class FirstPage:
         Columns that were searched or whose groups were compared.
     wrong : Amount or None
         How many of such audits of people who are all treated alike name anybody at most.
-    groups : tuple of Group
-    first_sight : Group or None
+    groups : tuple of NamedGroup
+    first_sight : NamedGroup or None
         With factors: who is worse off for certain than everybody else at first sight, and not named above.
     declared_worst : DeclaredWorst or None
         Where it is not named above.
@@ -387,7 +387,7 @@ class FirstPage:
     counted: Literal["people", "rows"]
     people: int
     people_of: int
-    measure: Measure
+    measure: NamedMeasure
     verdict: str
     blocks: bool
     limits: int
@@ -407,8 +407,8 @@ class FirstPage:
     more_is_worse: bool
     looked_at: tuple[str, ...]
     wrong: Amount | None
-    groups: tuple[Group, ...]
-    first_sight: Group | None
+    groups: tuple[NamedGroup, ...]
+    first_sight: NamedGroup | None
     declared_worst: DeclaredWorst | None
     more_groups: int
     factors: tuple[str, ...]
@@ -429,27 +429,27 @@ class FirstPage:
     mitigated: bool
 
     @property
-    def also_measured(self) -> tuple[Measure, ...]:
+    def also_measured(self) -> tuple[NamedMeasure, ...]:
         """What else is counted of people than the question says: within places of the data."""
         return tuple(dict.fromkeys(one.measure for one in self.groups if one.measure != self.measure))
 
     @property
-    def drawn(self) -> tuple[Group, ...]:
+    def drawn(self) -> tuple[NamedGroup, ...]:
         """Groups for the picture: those whose difference can be seen, in what all of them are measured by."""
         return tuple(one for one in self.groups if one.fares_worse and one.measure == self.measure)
 
     @property
-    def not_drawn(self) -> tuple[Group, ...]:
+    def not_drawn(self) -> tuple[NamedGroup, ...]:
         """All others that are named."""
         return tuple(one for one in self.groups if one not in self.drawn)
 
     @property
-    def worse_off(self) -> tuple[Group, ...]:
+    def worse_off(self) -> tuple[NamedGroup, ...]:
         """Those who are worse off than everybody else, or of whom factors hide it in part."""
         return tuple(one for one in self.groups if not one.only_alike)
 
     @property
-    def worse_among_alike(self) -> tuple[Group, ...]:
+    def worse_among_alike(self) -> tuple[NamedGroup, ...]:
         """Those who are worse off among people alike in the factors, and not at first sight."""
         return tuple(one for one in self.groups if one.only_alike)
 
@@ -459,7 +459,7 @@ def first_page(document: Printed) -> FirstPage:
     return document.once("first_page", _first_page)
 
 
-def measure(document: Document) -> Measure:
+def measure(document: Document) -> NamedMeasure:
     """What is counted of people by the bias variable."""
     return _Names(document.spec).measure(document.bias_variable.unit == "rate")
 
@@ -477,42 +477,42 @@ def short_parts(document: Printed) -> tuple[Folded, Folded, Folded]:
 
 def words_of_forms(document: Printed) -> dict[str, str]:
     """What stands around the report, by name."""
-    (found,) = _in_words(document, "forms").blocks
-    assert isinstance(found, Facts)
-    return dict(found.pairs)
+    (facts,) = _in_words(document, "forms").blocks
+    assert isinstance(facts, Facts)
+    return dict(facts.pairs)
 
 
-def draw(document: Printed, told: FigureWords) -> Sheet:
+def draw(document: Printed, figure: FigureWords) -> Sheet:
     """Two bars per group: what happens to its people, and to everybody else."""
     page = first_page(document)
-    names = [Ruler().wrap(who.text, PHONE - 2 * _LEFT, 10, 4, bold=True) for who, *_ in told.labels]
+    names = [Ruler().wrap(who.text, PHONE - 2 * _LEFT, 10, 4, bold=True) for who, *_ in figure.labels]
     heights = [_NAME_LINE * len(name) + 2 * _BAR + 10 for name in names]
-    sheet = Sheet(told.title, sum(heights), subtitle=told.subtitle, room=PHONE)
-    widest = max(sheet.measure(cell.text, _AMOUNT) for _, *sides in told.labels for cell in sides)
+    sheet = Sheet(figure.title, sum(heights), subtitle=figure.subtitle, room=PHONE)
+    widest = max(sheet.measure(cell.text, _AMOUNT) for _, *sides in figure.labels for cell in sides)
     axis = scale(
         [0.0, *(side.number / (side.of or 1) for one in page.drawn for side in (one.inside, one.outside))],
         _LEFT,
         max(PHONE - widest - 6, _LEFT + _SHORTEST),
     )
     y = sheet.top + 6
-    for one, (_, *sides), name, height in zip(page.drawn, told.labels, names, heights, strict=True):
+    for group, (_, *sides), name, height in zip(page.drawn, figure.labels, names, heights, strict=True):
         for place, words in enumerate(name):
             sheet.text(_LEFT, y + 8 + _NAME_LINE * place, words, size=10, bold=True)
-        bars = zip((one.inside, one.outside), sides, (HARM, CALM), strict=True)
+        bars = zip((group.inside, group.outside), sides, (HARM, CALM), strict=True)
         for line, (amount, cell, color) in enumerate(bars):
             start, end = sorted((axis.place(0.0), axis.place(amount.number / (amount.of or 1))))
             top = y + _NAME_LINE * len(name) + 4 + _BAR * line
             sheet.box(start, top, max(end - start, 0.5), _BAR - 2, fill=color, edge=color, round_by=0)
-            amount_told = sheet.fit(cell.text, PHONE - end - 6, _AMOUNT)
-            sheet.text(end + 6, top + (_BAR - 2) / 2, amount_told, size=_AMOUNT)
+            text = sheet.fit(cell.text, PHONE - end - 6, _AMOUNT)
+            sheet.text(end + 6, top + (_BAR - 2) / 2, text, size=_AMOUNT)
         y += height
     return sheet
 
 
 def _in_words(document: Printed, template: str) -> Section:
-    found = read_in(language_of(document), template, page=first_page(document))
-    assert found is not None  # it always has a title
-    return found
+    section = read_in(language_of(document), template, page=first_page(document))
+    assert section is not None  # it always has a title
+    return section
 
 
 def _first_page(document: Document) -> FirstPage:
@@ -524,9 +524,9 @@ def _first_page(document: Document) -> FirstPage:
     unit, ranked = document.bias_variable.unit, document.findings
     findings = ranked.findings if ranked else ()
     breaking, breaking_words = _breaking(document, findings[:GROUPS_TOLD])
-    told = tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD])
-    first_sight = _first_sight(document, names, told)
-    named = [one.conditions for one in (*told, first_sight) if one is not None]
+    groups = tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD])
+    first_sight = _first_sight(document, names, groups)
+    named = [one.conditions for one in (*groups, first_sight) if one is not None]
     scan = document.worst_groups
     ruled_out = scan.certificate if scan else None
     facets = document.groups.facets if document.groups else ()
@@ -563,7 +563,7 @@ def _first_page(document: Document) -> FirstPage:
             names.column(one.name) for one in document.data.columns if one.role in ("feature", "protected")
         ),
         wrong=_exact(ranked.alpha) if ranked else None,
-        groups=told,
+        groups=groups,
         first_sight=first_sight,
         declared_worst=_declared_worst(document, names, named),
         more_groups=len(findings[GROUPS_TOLD:]),
@@ -609,10 +609,10 @@ def _asks_use(document: Document, about: dict[str, Any]) -> bool:
 
 def _searched(document: Document) -> Iterator[tuple[Any, Scope]]:
     """Limits on people who were searched for, with what they are about."""
-    for one in document.gate:
-        scope = getattr(one, "scope", None)
+    for limit in document.gate:
+        scope = getattr(limit, "scope", None)
         if scope is not None:
-            yield one, scope
+            yield limit, scope
 
 
 def _agreed(document: Document) -> bool:
@@ -637,8 +637,8 @@ def _unit_of_limit(limit: Any, unit: Unit) -> Unit:
 
 
 def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
-    for one, scope in _searched(document):
-        own = _unit_of_limit(one, unit)
+    for limit, scope in _searched(document):
+        own = _unit_of_limit(limit, unit)
         yield Judged(
             people=scope.people,
             conditions=scope.conditions,
@@ -646,57 +646,57 @@ def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
             columns=tuple(map(names.column, scope.columns)),
             alike=tuple(map(names.column, scope.alike)),
             share=None if scope.min_share is None else _share(scope.min_share),
-            allowed=_size(one.limit, own, names, floor=False),
+            allowed=_size(limit.limit, own, names, floor=False),
             default=scope.default,
             width=scope.width,
         )
 
 
 def _not_judged(document: Document, unit: Unit, names: _Names) -> Iterator[NotJudged]:
-    for one, _ in _searched(document):
-        own = _unit_of_limit(one, unit)
-        for each in one.not_judged:
-            who = tuple(map(names.condition, each.conditions))
-            yield NotJudged(who, each.who, _size(each.at_least, own, names))
+    for limit, _ in _searched(document):
+        own = _unit_of_limit(limit, unit)
+        for group in limit.not_judged:
+            conditions = tuple(map(names.condition, group.conditions))
+            yield NotJudged(conditions, group.who, _size(group.at_least, own, names))
 
 
-def _first_sight(document: Document, names: _Names, told: Sequence[Group]) -> Group | None:
+def _first_sight(document: Document, names: _Names, named: Sequence[NamedGroup]) -> NamedGroup | None:
     """Who is worse off for certain at first sight, where nobody who is named is the same people."""
-    found = document.findings.at_first_sight if document.findings else ()
-    if not found:
+    at_first_sight = document.findings.at_first_sight if document.findings else ()
+    if not at_first_sight:
         return None
-    first = _group(found[0], document.bias_variable.unit, document, names)
-    return None if any(one.conditions == first.conditions and one.fares_worse for one in told) else first
+    first = _group(at_first_sight[0], document.bias_variable.unit, document, names)
+    return None if any(one.conditions == first.conditions and one.fares_worse for one in named) else first
 
 
 def _declared_worst(
     document: Document, names: _Names, named: Sequence[tuple[GroupCondition, ...]]
 ) -> DeclaredWorst | None:
     """The declared group that fares worst: the worst of those for certain, where there are any."""
-    found = getattr(document, "declared_outcomes", None)
-    if found is None:
+    outcomes = getattr(document, "declared_outcomes", None)
+    if outcomes is None:
         return None
     sign = 1.0 if document.bias_variable.better == "lower" else -1.0
     worse = [
         (bool(one.significant), sign * one.difference, facet, one)
-        for facet in found.facets
+        for facet in outcomes.facets
         for one in facet.groups
         if one.difference is not None and sign * one.difference > 0.0
     ]
     if not worse:
         return None
-    certain, _, _, one = max(worse, key=lambda each: each[:2])
-    conditions = tuple(map(names.condition, one.conditions))
+    certain, _, _, group = max(worse, key=lambda each: each[:2])
+    conditions = tuple(map(names.condition, group.conditions))
     if conditions in named:
         return None
-    inside, outside = _amounts(one.mean, one.mean - one.difference, document.bias_variable.unit, names)
+    inside, outside = _amounts(group.mean, group.mean - group.difference, document.bias_variable.unit, names)
     return DeclaredWorst(conditions, inside, outside, certain)
 
 
-def _breaking(document: Document, told: Sequence[Finding]) -> tuple[Sequence[GroupCondition], str | None]:
+def _breaking(document: Document, findings: Sequence[Finding]) -> tuple[Sequence[GroupCondition], str | None]:
     """Who is judged to break the limit for any group, unless somebody who is named breaks it."""
     broken = [one for one, scope in _searched(document) if one.verdict == "fail" and scope.people != "places"]
-    least = [one.low if one.remaining is None else one.remaining.remaining_low for one in told]
+    least = [one.low if one.remaining is None else one.remaining.remaining_low for one in findings]
     if not broken or any(low > broken[0].limit for low in least):
         return (), None
     other = broken[0].broken_by
@@ -723,7 +723,7 @@ class _Names(Names):
     def levels(self, columns: tuple[str, ...], values: tuple[Any, ...]) -> str:
         return " & ".join(self.level(column, one) for column, one in zip(columns, values, strict=True))
 
-    def measure(self, is_rate: bool) -> Measure:
+    def measure(self, is_rate: bool) -> NamedMeasure:
         bias = self.spec["bias_variable"]
         result = bias["column"] or bias["prediction"]
         positive = bias["positive"] if isinstance(bias["positive"], list) else [bias["positive"]]
@@ -731,8 +731,8 @@ class _Names(Names):
         named = [known[str(one)] for one in positive if str(one) in known]
         if bias["column"] is not None and is_rate:
             is_named = known.get("1") or self.label(result)  # a share of a column of 0 and 1 is that of 1
-            return Measure("column", is_rate, is_named or f"{self.plain(result)} 1", None)
-        return Measure(
+            return NamedMeasure("column", is_rate, is_named or f"{self.plain(result)} 1", None)
+        return NamedMeasure(
             kind=bias["derive"] or "column",
             is_rate=is_rate,
             result=named[0] if named else self._with_value(result, positive),
@@ -741,94 +741,95 @@ class _Names(Names):
 
     def _with_value(self, column: str, positive: Sequence[Any]) -> str:
         """A column with the one text that counts as positive in it: "result: pass"; 1 goes without saying."""
-        told = self.column(column)
-        return f"{told}: {positive[0]}" if len(positive) == 1 and isinstance(positive[0], str) else told
+        name = self.column(column)
+        return f"{name}: {positive[0]}" if len(positive) == 1 and isinstance(positive[0], str) else name
 
-    def condition(self, one: GroupCondition) -> GroupCondition:
+    def condition(self, condition: GroupCondition) -> GroupCondition:
         """The same condition on a column as readers call it and its levels; whole numbers have whole bounds."""
-        low, high = one.low, one.high
-        if one.whole:
+        low, high = condition.low, condition.high
+        if condition.whole:
             low, high = (None if bound is None else float(math.floor(bound)) for bound in (low, high))
-        values = tuple(self.level(one.column, value) for value in one.values)
-        return replace(one, column=self.column(one.column), low=low, high=high, values=values)
+        values = tuple(self.level(condition.column, value) for value in condition.values)
+        return replace(condition, column=self.column(condition.column), low=low, high=high, values=values)
 
     def units_of_columns(self) -> dict[str, str]:
         """The units of columns that have one, by what readers call the column."""
         return {self.column(column): unit for column, unit in self.units.items()}
 
-    def all_but(self, one: GroupCondition, *, has_missing: bool) -> GroupCondition | None:
+    def all_but(self, condition: GroupCondition, *, has_missing: bool) -> GroupCondition | None:
         """What holds for everybody for whom a condition does not hold, where that is said as shortly."""
-        if one.kind == "values":
-            return self.condition(replace(one, excluded=False, missing=False)) if one.excluded and one.missing else None
-        if one.kind == "missing":
-            return self.condition(replace(one, missing=not one.missing))
-        if (one.low is None) == (one.high is None) or (has_missing and not one.missing):
+        if condition.kind == "values":
+            is_all_but = condition.excluded and condition.missing
+            return self.condition(replace(condition, excluded=False, missing=False)) if is_all_but else None
+        if condition.kind == "missing":
+            return self.condition(replace(condition, missing=not condition.missing))
+        if (condition.low is None) == (condition.high is None) or (has_missing and not condition.missing):
             return None
-        return self.condition(replace(one, low=one.high, high=one.low, missing=False))
+        return self.condition(replace(condition, low=condition.high, high=condition.low, missing=False))
 
 
-def _group(one: Finding, unit: Unit, document: Document, names: _Names) -> Group:
-    own = unit_of(one, unit)
-    alike = one.remaining if one.remaining and one.remaining.has_people_alike else None
+def _group(finding: Finding, unit: Unit, document: Document, names: _Names) -> NamedGroup:
+    own = unit_of(finding, unit)
+    alike = finding.remaining if finding.remaining and finding.remaining.has_people_alike else None
     published = document.publication is not None
-    gap = abs(one.mean_inside - one.mean_outside)
+    gap = abs(finding.mean_inside - finding.mean_outside)
     has_missing = {each.name for each in document.data.columns if each.missing}
-    most = one.share > _MAJORITY
+    most = finding.share > _MAJORITY
     measure = names.measure(unit == "rate")
-    if one.found_by == "local_bias":
-        metric = next(each for each in LOCAL_METRICS.values() if one.measured == (each.measured or each.words))
-        measure = Measure(metric.asked, not metric.is_area, measure.result, measure.outcome)
-        more = measure.kind == "false_positive_rate" and one.mean_inside > one.mean_outside
+    if finding.found_by == "local_bias":
+        metric = next(each for each in LOCAL_METRICS.values() if finding.measured == (each.measured or each.words))
+        measure = NamedMeasure(metric.asked, not metric.is_area, measure.result, measure.outcome)
+        more = measure.kind == "false_positive_rate" and finding.mean_inside > finding.mean_outside
     else:
         more = document.bias_variable.better == "lower"
-    inside, outside = _amounts(one.mean_inside, one.mean_outside, own, names)
-    return Group(
-        conditions=tuple(map(names.condition, one.conditions or one.described)),
-        found_by=one.found_by,
+    inside, outside = _amounts(finding.mean_inside, finding.mean_outside, own, names)
+    return NamedGroup(
+        conditions=tuple(map(names.condition, finding.conditions or finding.described)),
+        found_by=finding.found_by,
         place=tuple(
             Apart(
                 names.column(each.column),
                 None if each.level is None else names.level(each.column, each.level),
                 each.inside > each.outside,
             )
-            for each in one.place
+            for each in finding.place
         ),
-        compared_with=tuple(map(names.condition, one.compared_with)),
+        compared_with=tuple(map(names.condition, finding.compared_with)),
         measure=measure,
-        people=one.rows,
-        share=_share(one.share),
+        people=finding.rows,
+        share=_share(finding.share),
         inside=inside,
         outside=outside,
         fares_worse=inside.number != outside.number
-        and (one.found_by == "local_bias" or (inside.number > outside.number) == more),
+        and (finding.found_by == "local_bias" or (inside.number > outside.number) == more),
         more=more,
-        least=_size(one.low, own, names) if one.low > 0.0 else None,
-        chance=next((n for n in _CHANCES if one.p_value < 1 / n), math.floor(1 / max(one.p_value, 0.05))),
+        least=_size(finding.low, own, names) if finding.low > 0.0 else None,
+        chance=next((n for n in _CHANCES if finding.p_value < 1 / n), math.floor(1 / max(finding.p_value, 0.05))),
         alike=_alike(alike, own, names, published) if alike else None,
-        alone=one.remaining is not None and not one.remaining.has_people_alike,
-        groups_before=one.groups_before,
-        among_alike=_size(one.difference, own, names, floor=False)
-        if one.mean_alike is not None and one.remaining is None
+        alone=finding.remaining is not None and not finding.remaining.has_people_alike,
+        groups_before=finding.groups_before,
+        among_alike=_size(finding.difference, own, names, floor=False)
+        if finding.mean_alike is not None and finding.remaining is None
         else None,
-        only_alike=one.only_among_alike,
-        better_off=bool((one.mean_inside - one.mean_outside) * (1.0 if more else -1.0) < 0.0),
-        gap=_size(gap, own, names, floor=False) if one.compared_with else None,
-        place_words=one.place_words,
-        at_floor=one.at_floor,
+        only_alike=finding.only_among_alike,
+        better_off=bool((finding.mean_inside - finding.mean_outside) * (1.0 if more else -1.0) < 0.0),
+        gap=_size(gap, own, names, floor=False) if finding.compared_with else None,
+        place_words=finding.place_words,
+        at_floor=finding.at_floor,
         most=most,
-        all_but=names.all_but(one.conditions[0], has_missing=one.conditions[0].column in has_missing)
-        if most and len(one.conditions) == 1
+        all_but=names.all_but(finding.conditions[0], has_missing=finding.conditions[0].column in has_missing)
+        if most and len(finding.conditions) == 1
         else None,
     )
 
 
-def _alike(one: AlikeComparison, unit: Unit, names: _Names, published: bool) -> Alike:
+def _alike(comparison: AlikeComparison, unit: Unit, names: _Names, published: bool) -> AmongAlike:
     """Of a comparison that counts harm as positive; what is published has a bound of 0 where it is proven."""
-    return Alike(
-        remaining=_size(max(one.remaining, 0.0), unit, names, floor=False),
-        proven=one.remaining_low > 0.0 or (published and one.remaining_low == 0.0),
-        least=_size(one.remaining_low, unit, names) if one.remaining_low > 0.0 else None,
-        explains="a part" if one.explained_low > 0.0 else "nothing",
+    return AmongAlike(
+        remaining=_size(max(comparison.remaining, 0.0), unit, names, floor=False),
+        proven=comparison.remaining_low > 0.0 or (published and comparison.remaining_low == 0.0),
+        least=_size(comparison.remaining_low, unit, names) if comparison.remaining_low > 0.0 else None,
+        explains="a part" if comparison.explained_low > 0.0 else "nothing",
     )
 
 
