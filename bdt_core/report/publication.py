@@ -105,9 +105,9 @@ class Coarseness:
     each: int | None = None
 
     @classmethod
-    def of(cls, found: parts.Document) -> Coarseness:
+    def of(cls, report: parts.Document) -> Coarseness:
         """That of a report."""
-        split, least = found.split, max(found.spec["significance"]["min_rows"], BASE)
+        split, least = report.split, max(report.spec["significance"]["min_rows"], BASE)
         if split.test_persons is None:
             return cls(BASE, least)
         each = math.ceil((split.train_rows + split.test_rows) / ((split.train_persons or 0) + split.test_persons))
@@ -126,10 +126,10 @@ class Coarseness:
         """A count as it is told."""
         return rounded(n, self.base)
 
-    def is_enough(self, one: Group | DeclaredGroup) -> bool:
+    def is_enough(self, group: Group | DeclaredGroup) -> bool:
         """Whether a group may be named: by its rows and, where they are counted, its persons."""
-        persons = one.rows if one.persons is None or self.each is None else one.persons * self.each
-        return min(one.rows, persons) >= self.minimum
+        persons = group.rows if group.persons is None or self.each is None else group.persons * self.each
+        return min(group.rows, persons) >= self.minimum
 
 
 def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
@@ -156,29 +156,29 @@ def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
     >>> for_publication(result.document)["publication"]["base"]  # counts are rounded to tens
     10
     """
-    found = parts.Document.model_validate(with_sentences(document))
-    return (found if found.publication is not None else _published(found)).to_dict()
+    report = parts.Document.model_validate(with_sentences(document))
+    return (report if report.publication is not None else _published(report)).to_dict()
 
 
-def _published(found: parts.Document) -> parts.Document:
-    coarse = Coarseness.of(found)
-    shown = _shown(found.groups, coarse)
-    told = _Told(found, coarse, shown)
-    gate = tuple(_limit(one, found, shown) for one in found.gate)
-    findings = told.findings(found.findings) if found.findings else None
-    left_out = len(found.findings.findings) - len(findings.findings) if found.findings and findings else 0
-    variable, train_rows = found.bias_variable, coarse.rounded(found.split.train_rows)
-    test_rows = coarse.rounded(found.split.test_rows)
+def _published(report: parts.Document) -> parts.Document:
+    coarse = Coarseness.of(report)
+    facets = _published_facets(report.groups, coarse)
+    publisher = _Publisher(report, coarse, facets)
+    gate = tuple(_limit(one, report, facets) for one in report.gate)
+    findings = publisher.findings(report.findings) if report.findings else None
+    left_out = len(report.findings.findings) - len(findings.findings) if report.findings and findings else 0
+    variable, train_rows = report.bias_variable, coarse.rounded(report.split.train_rows)
+    test_rows = coarse.rounded(report.split.test_rows)
     means = {
-        part: told.mean(getattr(variable, f"{part}_mean"), getattr(found.split, f"{part}_rows"))
+        part: publisher.mean(getattr(variable, f"{part}_mean"), getattr(report.split, f"{part}_rows"))
         for part in ("train", "test")
     }
     return parts.Document(
         schema_version=SCHEMA_VERSION,
         schema_minor=SCHEMA_MINOR,
-        name=found.name,
-        software=found.software,
-        spec=_spec(found.spec, told.levels),
+        name=report.name,
+        software=report.software,
+        spec=_spec(report.spec, publisher.levels),
         publication=parts.Publication(
             base=coarse.base,
             minimum=coarse.minimum,
@@ -187,7 +187,7 @@ def _published(found: parts.Document) -> parts.Document:
             findings_left_out=left_out,
         ),
         data=parts.Data(
-            source=_NO_SOURCE, fingerprint="", rows=coarse.rounded(found.data.rows), rows_audited=told.rows,
+            source=_NO_SOURCE, fingerprint="", rows=coarse.rounded(report.data.rows), rows_audited=publisher.rows,
             rows_left_out=(), columns=(),
         ),
         bias_variable=parts.BiasVariable(
@@ -196,50 +196,50 @@ def _published(found: parts.Document) -> parts.Document:
             test_mean=means["test"],
         ),
         split=parts.Split(
-            **_members(found.split, "test_size", "method", "stratified", "random_state"),
+            **_members(report.split, "test_size", "method", "stratified", "random_state"),
             train_rows=train_rows,
             test_rows=test_rows,
         ),
         verdict=parts.Judgement(
-            **_members(found.verdict, "verdict", "blocks"), sentence=_verdict_sentence(found, gate)
+            **_members(report.verdict, "verdict", "blocks"), sentence=_verdict_sentence(report, gate)
         ),
-        summary=_summary(found, findings),
+        summary=_summary(report, findings),
         gate=gate,
-        search=found.search,
+        search=report.search,
         stability=None,
         clusters=(
             everybody(
-                variable.kind, found.clusters[0].comparison.confidence, LEFT_OUT, rows=train_rows,
+                variable.kind, report.clusters[0].comparison.confidence, LEFT_OUT, rows=train_rows,
                 test_rows=test_rows, mean=means["train"],
             ),
         ),
-        tree=undivided(train_rows, means["train"], told.spread),
+        tree=undivided(train_rows, means["train"], publisher.spread),
         primary_test=no_test(LEFT_OUT),
-        differences=no_differences(test_rows, found.differences.correction),
+        differences=no_differences(test_rows, report.differences.correction),
         proxies=(),
-        declared_outcomes=told.declared(),
+        declared_outcomes=publisher.declared(),
         groups=None
-        if found.groups is None
+        if report.groups is None
         else Groups(
             **_members(
-                found.groups, "label", "prediction", "positive", "favourable", "score", "stratum", "confidence"
+                report.groups, "label", "prediction", "positive", "favourable", "score", "stratum", "confidence"
             ),
             min_rows=coarse.minimum,
             notes=(),
-            facets=tuple(one.facet for one in shown if one.facet.groups),
+            facets=tuple(one.facet for one in facets if one.facet.groups),
         ),
-        selection_rules=_selection_rules(found, shown, coarse),
+        selection_rules=_selection_rules(report, facets, coarse),
         findings=findings,
-        blanks=_blanks(found.blanks, coarse),
+        blanks=_blanks(report.blanks, coarse),
         warnings=(_note(coarse),),
     )  # fmt: skip
 
 
-def _blanks(found: Blanks | None, coarse: Coarseness) -> Blanks | None:
+def _blanks(blanks: Blanks | None, coarse: Coarseness) -> Blanks | None:
     """How many outcomes are missing, and not whose."""
-    if found is None or found.rows < coarse.minimum:
+    if blanks is None or blanks.rows < coarse.minimum:
         return None
-    return Blanks(found.outcome, coarse.rounded(found.rows), coarse.rounded(found.of))
+    return Blanks(blanks.outcome, coarse.rounded(blanks.rows), coarse.rounded(blanks.of))
 
 
 def _members(part: Part, *names: str) -> dict[str, Any]:
@@ -270,8 +270,8 @@ def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, 
             column: {
                 "name": one.get("name"),
                 "levels": {
-                    level: told
-                    for level, told in (one.get("levels") or {}).items()
+                    level: name
+                    for level, name in (one.get("levels") or {}).items()
                     if column in measured or level in levels.get(column, ())
                 },
             }
@@ -286,7 +286,7 @@ def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, 
 
 
 @dataclass(frozen=True)
-class _Shown:
+class _PublishedFacet:
     """A grouping as it is published, and the counts that it is made of.
 
     Attributes
@@ -311,31 +311,31 @@ class _Shown:
         )
 
 
-def _shown(found: Groups | None, coarse: Coarseness) -> tuple[_Shown, ...]:
+def _published_facets(groups: Groups | None, coarse: Coarseness) -> tuple[_PublishedFacet, ...]:
     """Groupings without their small groups, in the order of the report.
 
     Counts of a group are those of its parts, where a finer grouping stands there, and of all who are in none of these
     if they are enough. Were they rounded apart, parts and whole would bound one another.
     """
-    if found is None:
+    if groups is None:
         return ()
-    shown: dict[int, _Shown] = {}
-    for place in sorted(range(len(found.facets)), key=lambda i: -len(found.facets[i].columns)):
-        facet = found.facets[place]
-        finer = [one for one in shown.values() if set(facet.columns) < set(one.facet.columns)]
+    published: dict[int, _PublishedFacet] = {}
+    for place in sorted(range(len(groups.facets)), key=lambda i: -len(groups.facets[i].columns)):
+        facet = groups.facets[place]
+        finer = [one for one in published.values() if set(facet.columns) < set(one.facet.columns)]
         parts_of = min(finer, key=lambda one: len(one.facet.columns), default=None)
-        shown[place] = _facet(facet, parts_of, found.confidence, coarse)
-    return tuple(shown[place] for place in range(len(found.facets)))
+        published[place] = _facet(facet, parts_of, groups.confidence, coarse)
+    return tuple(published[place] for place in range(len(groups.facets)))
 
 
-def _facet(facet: Facet, finer: _Shown | None, confidence: float, coarse: Coarseness) -> _Shown:
+def _facet(facet: Facet, finer: _PublishedFacet | None, confidence: float, coarse: Coarseness) -> _PublishedFacet:
     large = [one for one in facet.groups if one.rates is not None and coarse.is_enough(one)]
     exact = np.array([_cells(one.rates or {}) for one in large]).reshape(-1, 4).T
     cells = np.empty_like(exact)
-    for i, one in enumerate(large):
+    for i, group in enumerate(large):
         of_parts = np.zeros((2, 4))
         if finer is not None:
-            inside = finer.within(facet.columns, one.values)
+            inside = finer.within(facet.columns, group.values)
             of_parts = np.array([finer.cells[:, inside].sum(axis=1), finer.exact[:, inside].sum(axis=1)])
         rest = exact[:, i] - of_parts[1]
         if rest.sum() < coarse.minimum:
@@ -345,7 +345,7 @@ def _facet(facet: Facet, finer: _Shown | None, confidence: float, coarse: Coarse
     kept = np.flatnonzero(cells.sum(axis=0) >= coarse.minimum)
     cells, exact, groups = cells[:, kept], exact[:, kept], [large[i] for i in kept]
     asked = [name for name in RATES if any(name in (one.rates or ()) for one in groups)]
-    told = [{name: _rate(RATES[name], one, confidence, coarse) for name in asked} for one in cells.T]
+    rates = [{name: _rate(RATES[name], one, confidence, coarse) for name in asked} for one in cells.T]
     overall = {name: _rate(RATES[name], cells.sum(axis=1), confidence, coarse).estimate for name in asked}
     published = Facet(
         facet=facet.facet,
@@ -356,15 +356,15 @@ def _facet(facet: Facet, finer: _Shown | None, confidence: float, coarse: Coarse
         overall={name: rate for name, rate in overall.items() if rate is not None},
         notes=(),
         groups=tuple(
-            Group(group=one.group, values=one.values, rows=int(of_group.sum()), rates=rates)
-            for one, of_group, rates in zip(groups, cells.T, told, strict=True)
+            Group(group=one.group, values=one.values, rows=int(of_group.sum()), rates=rates_of_group)
+            for one, of_group, rates_of_group in zip(groups, cells.T, rates, strict=True)
         ),
         against_reference=(),
         ranges=(),
         clarify=(),
         bias_score=None,
     )
-    return _Shown(published, cells, exact)
+    return _PublishedFacet(published, cells, exact)
 
 
 def _cells(rates: Mapping[str, Rate]) -> tuple[float, float, float, float]:
@@ -419,62 +419,74 @@ def _down(rate: float) -> float:
 # -- rules of selection ------------------------------------------------------------------------------------------------
 
 
-def _selection_rules(found: parts.Document, shown: Sequence[_Shown], coarse: Coarseness) -> SelectionRules | None:
+def _selection_rules(
+    report: parts.Document, facets: Sequence[_PublishedFacet], coarse: Coarseness
+) -> SelectionRules | None:
     """Tables of rules, worked out from the counts of the groups that stand there: they tell nothing that those do not.
 
     Rules count people without a label, too. Where there are many of these, and for groupings that are not declared and
     for scores, there are no counts to make a table of.
     """
-    rules = found.selection_rules
+    rules = report.selection_rules
     if rules is None:
         return None
-    ratios: list[ImpactTable] = []
-    of_four_fifths: list[FourFifthsTable] = []
     least = coarse.rates_from
-    for table in rules.ll144:
-        names = {group_name(one.category): one.category for one in table.categories}
-        counted = None if table.median is not None else _who_applied(table.columns, names, sum(
-            one.n for one in table.categories), shown, rules)  # fmt: skip
-        if counted is not None:
-            rule = _rounded_rule(counted, least, rules)
-            ratios.append(
-                replace(table, unknown=0, categories=tuple(_category(one, names[one.group]) for one in rule.groups))
-            )
-    for one in rules.four_fifths:
-        values = {group_name(group.values): group.values for each in shown for group in each.facet.groups
-                  if set(each.facet.columns) == set(one.columns)}  # fmt: skip
-        judged = sum(each.applicants for each in one.rule.groups)
-        counted = _who_applied(one.columns, values, judged, shown, rules)
-        if counted is not None:
-            few = tuple(name for name, (n, _) in counted.items() if n < least)
-            of_four_fifths.append(
-                replace(one, unknown=0, too_few=few, rule=_rounded_rule(counted, least, rules))
-            )  # fmt: skip
+    ratios = (_impact_table(one, facets, rules, least) for one in rules.ll144)
+    four_fifths_tables = (_four_fifths_table(one, facets, rules, least) for one in rules.four_fifths)
     return replace(
         rules, rows=0, selected=(), without_prediction=0, score=None, without_score=0, min_rows=least, key=None,
-        ll144=tuple(ratios), four_fifths=tuple(of_four_fifths),
+        ll144=tuple(filter(None, ratios)), four_fifths=tuple(filter(None, four_fifths_tables)),
     )  # fmt: skip
+
+
+def _impact_table(
+    table: ImpactTable, facets: Sequence[_PublishedFacet], rules: SelectionRules, least: int
+) -> ImpactTable | None:
+    if table.median is not None:
+        return None
+    names = {group_name(one.category): one.category for one in table.categories}
+    counted = _who_applied(table.columns, names, sum(one.n for one in table.categories), facets, rules)
+    if counted is None:
+        return None
+    groups = _rounded_rule(counted, least, rules).groups
+    return replace(table, unknown=0, categories=tuple(_category(one, names[one.group]) for one in groups))
+
+
+def _four_fifths_table(
+    table: FourFifthsTable, facets: Sequence[_PublishedFacet], rules: SelectionRules, least: int
+) -> FourFifthsTable | None:
+    names = {
+        group_name(group.values): group.values
+        for each in facets
+        for group in each.facet.groups
+        if set(each.facet.columns) == set(table.columns)
+    }
+    counted = _who_applied(table.columns, names, sum(one.applicants for one in table.rule.groups), facets, rules)
+    if counted is None:
+        return None
+    few = tuple(name for name, (n, _) in counted.items() if n < least)
+    return replace(table, unknown=0, too_few=few, rule=_rounded_rule(counted, least, rules))
 
 
 def _who_applied(
     columns: Sequence[str],
     names: Mapping[str, Sequence[Level]],
     applicants: int,
-    shown: Sequence[_Shown],
+    facets: Sequence[_PublishedFacet],
     rules: SelectionRules,
 ) -> dict[str, tuple[int, int]] | None:
     """Rounded numbers of people and of those selected, by group; None where the form has no counts of them."""
-    of_all = [one for one in shown if set(columns) <= set(one.facet.columns)]
+    of_all = [one for one in facets if set(columns) <= set(one.facet.columns)]
     counted = min(of_all, key=lambda one: len(one.facet.columns), default=None)
     if counted is None or rounded(counted.exact.sum()) < _WHO_HAS_A_LABEL * rounded(applicants):
         return None
-    found = {}
+    numbers = {}
     for name, values in names.items():
         true, false, missed, spared = counted.cells[:, counted.within(columns, values)].sum(axis=1)
         n, positive = int(true + false + missed + spared), int(true + false)
         if n:
-            found[name] = n, positive if rules.favourable == "positive" else n - positive
-    return found
+            numbers[name] = n, positive if rules.favourable == "positive" else n - positive
+    return numbers
 
 
 def _rounded_rule(counted: Mapping[str, tuple[int, int]], least: int, rules: SelectionRules) -> FourFifths:
@@ -489,35 +501,35 @@ def _rounded_rule(counted: Mapping[str, tuple[int, int]], least: int, rules: Sel
     return replace(rule, groups=tuple(map(_coarse_impact, rule.groups)))
 
 
-def _coarse_impact(one: GroupImpact) -> GroupImpact:
+def _coarse_impact(impact: GroupImpact) -> GroupImpact:
     return replace(
-        one, share=_whole(one.share), rate=None if one.rate is None else _whole(one.rate),
-        ratio=None if one.ratio is None else _whole(one.ratio), low=None, high=None, changes_with_one_person=None,
-        p_value=None,
+        impact, share=_whole(impact.share), rate=None if impact.rate is None else _whole(impact.rate),
+        ratio=None if impact.ratio is None else _whole(impact.ratio), low=None, high=None,
+        changes_with_one_person=None, p_value=None,
     )  # fmt: skip
 
 
-def _category(one: GroupImpact, values: tuple[Level, ...]) -> CategoryImpact:
+def _category(impact: GroupImpact, values: tuple[Level, ...]) -> CategoryImpact:
     return CategoryImpact(
-        category=values, n=one.applicants, selected=one.selected, share=one.share, rate=one.rate or 0.0,
-        impact_ratio=None if one.small_share else one.ratio, low=None, high=None, p_value=None,
-        excluded=one.small_share,
+        category=values, n=impact.applicants, selected=impact.selected, share=impact.share, rate=impact.rate or 0.0,
+        impact_ratio=None if impact.small_share else impact.ratio, low=None, high=None, p_value=None,
+        excluded=impact.small_share,
     )  # fmt: skip
 
 
 # -- findings ----------------------------------------------------------------------------------------------------------
 
 
-class _Told:
-    """What is told of people who fare worse."""
+class _Publisher:
+    """Publishes means, findings and declared groups of a report, from rounded counts."""
 
-    def __init__(self, found: parts.Document, coarse: Coarseness, groups: Sequence[_Shown]) -> None:
-        self.found, self.coarse, self.minimum, self.groups = found, coarse, coarse.minimum, groups
-        self.rows = coarse.rounded(found.data.rows_audited)
-        self.is_rate = found.bias_variable.unit == "rate"
-        self.spread = 0.0 if self.is_rate else _two_digits(found.tree.nodes[0].std)
-        self.levels = _large_levels(found, coarse)
-        self._alpha: float = found.spec["significance"]["alpha"]
+    def __init__(self, report: parts.Document, coarse: Coarseness, facets: Sequence[_PublishedFacet]) -> None:
+        self.report, self.coarse, self.minimum, self.facets = report, coarse, coarse.minimum, facets
+        self.rows = coarse.rounded(report.data.rows_audited)
+        self.is_rate = report.bias_variable.unit == "rate"
+        self.spread = 0.0 if self.is_rate else _two_digits(report.tree.nodes[0].std)
+        self.levels = _large_levels(report, coarse)
+        self._alpha: float = report.spec["significance"]["alpha"]
 
     def mean(self, mean: float, rows: float) -> float:
         """A mean as rounded counts have it; other numbers as coarse as ten people two deviations apart make it."""
@@ -531,15 +543,16 @@ class _Told:
         step = _step(2.0 * self.coarse.base * (1.0 if self.is_rate else self.spread) / n)
         return round(round(x / step) * step, 12) if step else x
 
-    def findings(self, found: Findings) -> Findings:
+    def _share(self, rows: int) -> float:
+        """A rounded count as a share of all who are audited."""
+        return _whole(min(rows / max(self.rows, 1), 1.0))
+
+    def findings(self, findings: Findings) -> Findings:
         """The list without those of too few people, and without places that only the owner's file describes."""
-        told, raw = (
-            tuple(one for each in several if (one := self._finding(each)) is not None)
-            for several in (found.findings, found.at_first_sight)
-        )
         return Findings(
-            findings=told, searches=found.searches, alpha=found.alpha, legitimate=found.legitimate,
-            counted=found.counted, at_first_sight=raw,
+            findings=tuple(filter(None, map(self._finding, findings.findings))), searches=findings.searches,
+            alpha=findings.alpha, legitimate=findings.legitimate, counted=findings.counted,
+            at_first_sight=tuple(filter(None, map(self._finding, findings.at_first_sight))),
         )  # fmt: skip
 
     def declared(self) -> DeclaredOutcomes | None:
@@ -548,8 +561,8 @@ class _Told:
         Where the form has counts of the groups by label and prediction, nobody needs two of the same people. Groups of
         several columns are left out: parts and wholes that are rounded apart would bound one another.
         """
-        outcomes = self.found.declared_outcomes
-        if outcomes is None or self.found.groups is not None:
+        outcomes = self.report.declared_outcomes
+        if outcomes is None or self.report.groups is not None:
             return None
         facets = [
             DeclaredFacet(one.columns, tuple(filter(None, map(self._declared, one.groups))))
@@ -561,121 +574,122 @@ class _Told:
             comparisons=0, key=None, facets=tuple(one for one in facets if one.groups),
         )  # fmt: skip
 
-    def _declared(self, one: DeclaredGroup) -> DeclaredGroup | None:
+    def _declared(self, group: DeclaredGroup) -> DeclaredGroup | None:
         """A group as it is published; None where it is too small."""
-        rows = self.coarse.rounded(one.rows)
-        if one.mean is None or not self.coarse.is_enough(one) or rows < self.minimum:
+        rows = self.coarse.rounded(group.rows)
+        if group.mean is None or not self.coarse.is_enough(group) or rows < self.minimum:
             return None
-        told = DeclaredGroup(
-            group=one.group, values=one.values,
-            conditions=tuple(self._condition(each, one.rows) for each in one.conditions), rows=rows,
-            share=_whole(min(rows / max(self.rows, 1), 1.0)),
+        published = DeclaredGroup(
+            group=group.group, values=group.values,
+            conditions=tuple(self._condition(each, group.rows) for each in group.conditions), rows=rows,
+            share=self._share(rows),
         )  # fmt: skip
         if rows < self.coarse.rates_from:
-            return told
+            return published
         if not self.is_rate:
-            return replace(told, mean=self.mean(one.mean, one.rows))
-        events = min(self.coarse.rounded(one.mean * one.rows), rows)
+            return replace(published, mean=self.mean(group.mean, group.rows))
+        events = min(self.coarse.rounded(group.mean * group.rows), rows)
         cells = np.array([0.0, events, 0.0, rows - events])
         rate = _rate(RATES["selection_rate"], cells, 1.0 - self._alpha, self.coarse)
-        return replace(told, mean=rate.estimate, low=rate.low, high=rate.high)
+        return replace(published, mean=rate.estimate, low=rate.low, high=rate.high)
 
-    def _finding(self, one: Finding) -> Finding | None:
-        rows, share_tested = (
-            self.coarse.rounded(one.rows),
-            self.found.split.test_size if one.found_by in _TESTED_APART else 1.0,
-        )
-        if one.found_by == "local_bias" or one.rows * share_tested < self.minimum or rows < self.minimum:
+    def _finding(self, finding: Finding) -> Finding | None:
+        rows = self.coarse.rounded(finding.rows)
+        share_tested = self.report.split.test_size if finding.found_by in _TESTED_APART else 1.0
+        if finding.found_by == "local_bias" or finding.rows * share_tested < self.minimum or rows < self.minimum:
             return None
-        others = max(self.found.data.rows_audited - one.rows, 0)
-        inside, outside = (
-            self.mean(one.mean_inside, one.rows),
-            self.mean(one.mean_outside, others),
-        )
-        counted = self._counted(one)
+        others = max(self.report.data.rows_audited - finding.rows, 0)
+        inside, outside = self.mean(finding.mean_inside, finding.rows), self.mean(finding.mean_outside, others)
+        counted = self._counted(finding)
         if counted is not None:
             rows, inside, outside = counted
-        sign = 1.0 if self.found.bias_variable.better == "lower" else -1.0
+        sign = 1.0 if self.report.bias_variable.better == "lower" else -1.0
         difference = sign * (inside - outside)
-        if one.remaining is None:
+        remaining = finding.remaining
+        if remaining is None:
             difference = max(difference, 0.0)  # it is confirmed; the rounding may hide it
-        conditions = tuple(self._condition(each, one.rows) for each in one.conditions)
+        conditions = tuple(self._condition(each, finding.rows) for each in finding.conditions)
         return Finding(
             who=words.all_of([each.words for each in conditions]) if conditions else _UNDESCRIBED,
-            found_by=one.found_by, rows=rows, share=_whole(min(rows / max(self.rows, 1), 1.0)), measured=one.measured,
+            found_by=finding.found_by, rows=rows, share=self._share(rows), measured=finding.measured,
             mean_inside=inside, mean_outside=outside, difference=difference, low=0.0, high=math.inf,
-            p_value=next(most for most in _P_VALUES if one.p_value <= most),
-            people_harmed=self.coarse.rounded(difference * rows) if self.is_rate and one.remaining is None else None,
-            remaining=None if one.remaining is None else self._remaining(one.remaining, difference, one.rows),
-            groups_before=one.groups_before, only_among_alike=one.only_among_alike, on_test_rows=one.on_test_rows,
-            at_floor=one.at_floor, conditions=conditions,
+            p_value=_rough_p_value(finding.p_value),
+            people_harmed=self.coarse.rounded(difference * rows) if self.is_rate and remaining is None else None,
+            remaining=None if remaining is None else self._remaining(remaining, difference, finding.rows),
+            groups_before=finding.groups_before, only_among_alike=finding.only_among_alike,
+            on_test_rows=finding.on_test_rows, at_floor=finding.at_floor, conditions=conditions,
         )  # fmt: skip
 
-    def _remaining(self, one: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
+    def _remaining(self, comparison: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
         """What remains among people alike, about; the bound is 0 where anything is proven to, else there is none."""
-        remaining, proven = self._coarse(one.remaining, self.coarse.rounded(rows)), one.remaining_low > 0.0
+        remaining, proven = (
+            self._coarse(comparison.remaining, self.coarse.rounded(rows)),
+            comparison.remaining_low > 0.0,
+        )
         return AlikeComparison(
             difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
-            explained_low=_ABOVE_NOUGHT if one.explained_low > 0.0 else -math.inf, explained_high=math.inf,
+            explained_low=_ABOVE_NOUGHT if comparison.explained_low > 0.0 else -math.inf, explained_high=math.inf,
             remaining=remaining, remaining_low=0.0 if proven else -math.inf,
-            remaining_high=math.inf, p_value=next(most for most in _P_VALUES if one.p_value <= most),
-            confidence=one.confidence, overlap=round(one.overlap, 1), robustness=round(one.robustness, 1),
-            robustness_low=0.0, rows=self.coarse.rounded(one.rows), rows_inside=self.coarse.rounded(one.rows_inside),
+            remaining_high=math.inf, p_value=_rough_p_value(comparison.p_value),
+            confidence=comparison.confidence, overlap=round(comparison.overlap, 1),
+            robustness=round(comparison.robustness, 1), robustness_low=0.0, rows=self.coarse.rounded(comparison.rows),
+            rows_inside=self.coarse.rounded(comparison.rows_inside),
         )  # fmt: skip
 
-    def _counted(self, one: Finding) -> tuple[int, float, float] | None:
+    def _counted(self, finding: Finding) -> tuple[int, float, float] | None:
         """Rows and means of people who are declared groups: from the counts that stand there, so that two tell no more.
 
         None where they are others, or counts of groups do not give the bias variable.
         """
-        derived = self.found.spec["bias_variable"]["derive"]
-        if derived not in _DERIVED or any(each.kind != "values" for each in one.conditions):
+        derived = self.report.spec["bias_variable"]["derive"]
+        if derived not in _DERIVED or any(each.kind != "values" for each in finding.conditions):
             return None
-        columns = [each.column for each in one.conditions]
-        shown = next((each for each in self.groups if columns and set(columns) <= set(each.facet.columns)), None)
-        if shown is None:
+        columns = [each.column for each in finding.conditions]
+        published = next((each for each in self.facets if columns and set(columns) <= set(each.facet.columns)), None)
+        if published is None:
             return None
-        facet = shown.facet
+        facet = published.facet
         inside = np.array(
             [
                 all(
                     (group.values[facet.columns.index(each.column)] in each.values) != each.excluded
-                    for each in one.conditions
+                    for each in finding.conditions
                 )
                 for group in facet.groups
             ],
             dtype=bool,
         )
-        events, rows = _DERIVED[derived](Confusion(*shown.cells))
+        events, rows = _DERIVED[derived](Confusion(*published.cells))
         if min(rows[inside].sum(), rows[~inside].sum()) < self.minimum:
             return None
         means = (_whole(float(events[these].sum() / rows[these].sum())) for these in (inside, ~inside))
         return int(rows[inside].sum()), *means  # type: ignore[return-value]
 
-    def _condition(self, one: GroupCondition, rows: int) -> GroupCondition:
+    def _condition(self, condition: GroupCondition, rows: int) -> GroupCondition:
         """A condition without rare levels, and with ends that are no single person's."""
-        if one.kind == "interval":
-            return replace(one, low=_end(one.low, whole=one.whole), high=_end(one.high, whole=False))
-        if len(one.values) == 1 and not one.excluded and not one.missing and rows >= self.minimum:
-            return one  # all of them have it
-        large = [value for value in one.values if str(value) in self.levels.get(one.column, ())]
-        return replace(one, values=(*large, *((SMALL,) if len(large) < len(one.values) else ())))
+        if condition.kind == "interval":
+            low, high = _end(condition.low, whole=condition.whole), _end(condition.high, whole=False)
+            return replace(condition, low=low, high=high)
+        if len(condition.values) == 1 and not condition.excluded and not condition.missing and rows >= self.minimum:
+            return condition  # all of them have it
+        large = [value for value in condition.values if str(value) in self.levels.get(condition.column, ())]
+        return replace(condition, values=(*large, *((SMALL,) if len(large) < len(condition.values) else ())))
 
 
-def _large_levels(found: parts.Document, coarse: Coarseness) -> dict[str, set[str]]:
+def _large_levels(report: parts.Document, coarse: Coarseness) -> dict[str, set[str]]:
     """By column the levels that the report shows at least so many people to have."""
     levels: dict[str, set[str]] = {}
-    for facet in found.groups.facets if found.groups else ():
+    for facet in report.groups.facets if report.groups else ():
         for group in facet.groups:
             if coarse.is_enough(group):
                 for column, value in zip(facet.columns, group.values, strict=True):
                     levels.setdefault(column, set()).add(str(value))
-    outcomes = found.declared_outcomes
-    for grouping in outcomes.facets if outcomes and found.groups is None else ():
+    outcomes = report.declared_outcomes
+    for grouping in outcomes.facets if outcomes and report.groups is None else ():
         for declared in grouping.groups:
             if len(grouping.columns) == 1 and coarse.is_enough(declared):
                 levels.setdefault(grouping.columns[0], set()).add(str(declared.values[0]))
-    for feature in found.differences.features:
+    for feature in report.differences.features:
         for level in feature.levels if feature.kind == "categorical" else ():
             if level.rows >= coarse.minimum:
                 levels.setdefault(feature.column, set()).add(level.level)
@@ -696,6 +710,10 @@ def _end(x: float | None, *, whole: bool) -> float | None:
     return round(round(named / step) * step, 12) - (1.0 if whole else 0.0)
 
 
+def _rough_p_value(p_value: float) -> float:
+    return next(most for most in _P_VALUES if p_value <= most)
+
+
 def _two_digits(x: float) -> float:
     return float(f"{x:.2g}")
 
@@ -711,16 +729,16 @@ def _step(x: float) -> float:
 # -- sentences ---------------------------------------------------------------------------------------------------------
 
 
-def _summary(found: parts.Document, told: Findings | None) -> parts.Summary:
-    variable = found.bias_variable
-    sentences = tuple(_sentence(one, told, variable) for one in told.findings) if told is not None else ()
-    ruled_out = found.worst_groups.certificate if found.worst_groups else None
+def _summary(report: parts.Document, findings: Findings | None) -> parts.Summary:
+    variable = report.bias_variable
+    sentences = tuple(_sentence(one, findings, variable) for one in findings.findings) if findings is not None else ()
+    ruled_out = report.worst_groups.certificate if report.worst_groups else None
     if sentences:
         headline = sentences[0]
-    elif found.findings is not None and found.findings.findings:
+    elif report.findings is not None and report.findings.findings:
         headline = "People were found to fare worse; who they are cannot be told in this form."
     else:
-        none = nobody(found.findings)
+        none = nobody(report.findings)
         headline = none if ruled_out is None else f"{none} {_ruled_out(ruled_out, variable)}"
     return parts.Summary(
         headline=headline, findings=sentences, cluster="Clusters are not part of the form for publication.",
@@ -728,26 +746,26 @@ def _summary(found: parts.Document, told: Findings | None) -> parts.Summary:
     )  # fmt: skip
 
 
-def _sentence(one: Finding, found: Findings, variable: parts.BiasVariable) -> str:
-    told = (
-        f"{words.capital(one.who)} (about {words.count(one.rows)} {found.counted}, {_rough(one.share, 'rate')}): "
-        f"{variable.short} {_rough(one.mean_inside, variable.unit)}, others {_rough(one.mean_outside, variable.unit)}"
-    )
-    if one.remaining is None:
-        return f"{told}."
-    alike = f"{told}. Among people alike in {words.listing(found.legitimate)}"
-    if one.remaining.remaining_low < 0.0:
+def _sentence(finding: Finding, findings: Findings, variable: parts.BiasVariable) -> str:
+    people = f"about {words.count(finding.rows)} {findings.counted}, {_rough(finding.share, 'rate')}"
+    inside, outside = (_rough(mean, variable.unit) for mean in (finding.mean_inside, finding.mean_outside))
+    sentence = f"{words.capital(finding.who)} ({people}): {variable.short} {inside}, others {outside}"
+    if finding.remaining is None:
+        return f"{sentence}."
+    alike = f"{sentence}. Among people alike in {words.listing(findings.legitimate)}"
+    if finding.remaining.remaining_low < 0.0:
         return f"{alike} it is not proven that they fare worse."
-    size = _rough(max(one.remaining.remaining, 0.0), variable.unit).replace(" %", " points")
+    size = _rough(max(finding.remaining.remaining, 0.0), variable.unit).replace(" %", " points")
     return f"{alike} they fare about {size} worse in {variable.short}."
 
 
-def _ruled_out(one: Certificate, variable: parts.BiasVariable) -> str:
-    most = one.largest_difference
+def _ruled_out(certificate: Certificate, variable: parts.BiasVariable) -> str:
+    most = certificate.largest_difference
     most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
     return (
-        f"Ruled out, with {one.confidence * 100:.4g} % confidence, is a group of at least {one.min_share:.0%} of the "
-        f"people that fares worse in {variable.short} than others by more than {words.size(most, variable.unit)}."
+        f"Ruled out, with {certificate.confidence * 100:.4g} % confidence, is a group of at least "
+        f"{certificate.min_share:.0%} of the people that fares worse in {variable.short} than others by more than "
+        f"{words.size(most, variable.unit)}."
     ).replace("% of", " % of")
 
 
@@ -755,17 +773,17 @@ def _rough(x: float, unit: words.Unit) -> str:
     return f"{x * 100:.0f} %" if unit == "rate" else words.number(x)
 
 
-def _limit(outcome: LimitOutcome, found: parts.Document, shown: Sequence[_Shown]) -> LimitOutcome:
+def _limit(outcome: LimitOutcome, report: parts.Document, facets: Sequence[_PublishedFacet]) -> LimitOutcome:
     """A limit, its verdict and the group that decides, if that is told; the numbers on it are left out."""
     kind = kind_of(outcome)
-    groups = {each.facet.facet: {group.group for group in each.facet.groups} for each in shown}
+    groups = {each.facet.facet: {group.group for group in each.facet.groups} for each in facets}
     published: LimitOutcome = kind.for_publication(
-        outcome, kind.measured(outcome, found), found.bias_variable.unit, groups
+        outcome, kind.measured(outcome, report), report.bias_variable.unit, groups
     )
     return published
 
 
-def _verdict_sentence(found: parts.Document, gate: Sequence[LimitOutcome]) -> str:
-    if found.spec["require"] == "majority" and gate:
+def _verdict_sentence(report: parts.Document, gate: Sequence[LimitOutcome]) -> str:
+    if report.spec["require"] == "majority" and gate:
         return of_majority(gate)
-    return next((one.sentence for one in gate if one.verdict == found.verdict.verdict), found.verdict.sentence)
+    return next((one.sentence for one in gate if one.verdict == report.verdict.verdict), report.verdict.sentence)
