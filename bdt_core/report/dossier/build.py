@@ -27,7 +27,7 @@ class Answer:
     ----------
     called : str
         What it is called beside others; empty where there is no other.
-    told : str
+    text : str
         Empty where it is not given, and where it is in tables.
     tables : tuple of Table
     where : Where
@@ -35,7 +35,7 @@ class Answer:
     """
 
     called: str
-    told: str
+    text: str
     tables: tuple[Table, ...]
     where: Where
     given: bool
@@ -53,10 +53,10 @@ class FilledField:
     @property
     def state(self) -> State:
         """Whether everything that is asked for is given, or some of it."""
-        wanted = [one for one in self.answers if not one.where.optional]
-        missing = sum(not one.given for one in wanted)
-        if not wanted or missing == len(wanted):
-            return "given" if wanted == [] and any(one.given for one in self.answers) else "open"
+        required = [one for one in self.answers if not one.where.optional]
+        missing = sum(not one.given for one in required)
+        if not required or missing == len(required):
+            return "given" if required == [] and any(one.given for one in self.answers) else "open"
         return "partly" if missing else "given"
 
 
@@ -86,7 +86,7 @@ class Dossier:
     @property
     def fields(self) -> dict[str, FilledField]:
         """All fields by name."""
-        return {one.field.name: one for _, several in self.parts for one in several}
+        return {one.field.name: one for _, filled_fields in self.parts for one in filled_fields}
 
 
 def build_dossier(document: dict[str, Any], name: str, language: str | None = None) -> Dossier:
@@ -119,9 +119,9 @@ def build_dossier(document: dict[str, Any], name: str, language: str | None = No
     parts = tuple(
         (
             write.words["parts"][part],
-            tuple(_filled(fields()[one], articles, plain, write) for one, articles in several.items()),
+            tuple(_filled(fields()[one], articles, plain, write) for one, articles in names.items()),
         )
-        for part, several in asked.items()
+        for part, names in asked.items()
     )
     about = plain["spec"].get("about") or {}
     system = about.get("system") or plain["spec"].get("title") or plain["name"]
@@ -149,66 +149,68 @@ def _filled(field: Field, articles: list[str], document: dict[str, Any], write: 
 
 
 def _answer(where: Where, document: dict[str, Any], write: Writer) -> Answer:
-    found = resolve(document, where.at)
+    value = resolve(document, where.at)
     called = write.words["called"][where.called] if where.called else ""
-    is_there = found not in _NOTHING or (where.kind in ("number_of", "total") and found is not None)
-    if not is_there or found is None:
+    is_there = value not in _NOTHING or (where.kind in ("number_of", "total") and value is not None)
+    if not is_there or value is None:
         return Answer(called, "", (), where, given=False)
     if where.table:
-        tables = tuple(tables_of(where.table, found, document, write))
+        tables = tuple(tables_of(where.table, value, document, write))
         # What the audit looked for and did not find is an answer, too, where somebody asks for it.
         given = bool(tables) or not where.optional
         return Answer(called, "" if tables else str(write.words["nothing"]), tables, where, given=given)
-    return Answer(called, str(getattr(write, where.kind)(found)), (), where, given=True)
+    return Answer(called, str(getattr(write, where.kind)(value)), (), where, given=True)
 
 
 def _sections(parts: tuple[tuple[str, tuple[FilledField, ...]], ...], write: Writer) -> Iterator[Section]:
-    told = write.words
-    all_fields = [one for _, several in parts for one in several]
+    texts = write.words
+    all_fields = [one for _, filled_fields in parts for one in filled_fields]
     given = sum(one.state == "given" for one in all_fields)
     partly = sum(one.state == "partly" for one in all_fields)
-    summary = told["given"].format(
+    summary = texts["given"].format(
         given=write.count(given), all=write.count(len(all_fields)), partly=write.count(partly)
     )
-    yield Section("intro", "", (Paragraph(told["intro"].strip()), Paragraph(summary)))
-    for title, several in parts:
-        rows = tuple(cells(Cell(one.label, note=", ".join(one.articles)), *_answer_cells(one, told)) for one in several)
-        blocks: list[Block] = [Table("", columns(told["field"], told["answer"]), rows)]
-        blocks += [table for one in several for answer in one.answers for table in answer.tables]
+    yield Section("intro", "", (Paragraph(texts["intro"].strip()), Paragraph(summary)))
+    for title, filled_fields in parts:
+        rows = tuple(
+            cells(Cell(one.label, note=", ".join(one.articles)), *_answer_cells(one, texts)) for one in filled_fields
+        )
+        blocks: list[Block] = [Table("", columns(texts["field"], texts["answer"]), rows)]
+        blocks += [table for one in filled_fields for answer in one.answers for table in answer.tables]
         yield Section(title, title, tuple(blocks))
-    yield Section("open", told["open"], tuple(_open(all_fields, told)))
+    yield Section("open", texts["open"], tuple(_open(all_fields, texts)))
 
 
-def _answer_cells(one: FilledField, told: dict[str, Any]) -> Iterator[Cell]:
+def _answer_cells(filled: FilledField, texts: dict[str, Any]) -> Iterator[Cell]:
     parts, places = [], []
-    for answer in one.answers:
+    for answer in filled.answers:
         if not answer.given:
             if not answer.where.optional:
-                parts.append(_called(answer.called, told["not_given"]))
+                parts.append(_called(answer.called, texts["not_given"]))
             continue
         captions = "; ".join(table.caption for table in answer.tables)
-        parts.append(_called(answer.called, answer.told or captions))
+        parts.append(_called(answer.called, answer.text or captions))
         places.append(answer.where.at)
     note = f"→ {', '.join(dict.fromkeys(places))}" if places else ""
-    yield Cell("; ".join(parts) or told["not_given"], note=note, tone="" if places else "muted")
+    yield Cell("; ".join(parts) or texts["not_given"], note=note, tone="" if places else "muted")
 
 
-def _called(called: str, told: str) -> str:
-    return f"{called}: {told}" if called else told
+def _called(called: str, text: str) -> str:
+    return f"{called}: {text}" if called else text
 
 
-def _open(several: list[FilledField], told: dict[str, Any]) -> Iterator[Block]:
+def _open(filled_fields: list[FilledField], texts: dict[str, Any]) -> Iterator[Block]:
     rows = []
-    for one in several:
-        if not one.answers:
-            rows.append(cells(one.label, told["who"][one.field.who], told["in_history"]))
-        for answer in one.answers:
+    for filled in filled_fields:
+        if not filled.answers:
+            rows.append(cells(filled.label, texts["who"][filled.field.who], texts["in_history"]))
+        for answer in filled.answers:
             if answer.given or answer.where.optional:
                 continue
-            label = f"{one.label}: {answer.called}" if answer.called else one.label
-            rows.append(cells(label, told["who"][one.field.who], answer.where.about or answer.where.key))
+            label = f"{filled.label}: {answer.called}" if answer.called else filled.label
+            rows.append(cells(label, texts["who"][filled.field.who], answer.where.about or answer.where.key))
     if not rows:
-        yield Bullets((told["nothing_open"],))
+        yield Bullets((texts["nothing_open"],))
         return
-    yield Paragraph(told["open_intro"])
-    yield Table("", columns(told["field"], told["who_could"], told["where"]), tuple(rows))
+    yield Paragraph(texts["open_intro"])
+    yield Table("", columns(texts["field"], texts["who_could"], texts["where"]), tuple(rows))

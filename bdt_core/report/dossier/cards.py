@@ -179,7 +179,7 @@ def _assessments(document: dict[str, Any] | Document, language: str) -> Iterator
         {
             "question": one.label,
             "answer": "; ".join(
-                x.told or "; ".join(table.caption for table in x.tables) for x in one.answers if x.given
+                x.text or "; ".join(table.caption for table in x.tables) for x in one.answers if x.given
             )
             or words_of(language)["not_given"],
         }
@@ -194,18 +194,18 @@ def _register(document: Document) -> dict[str, Any]:
         length = len(about.get(key) or "")
         if length >= most:
             raise SpecError(f'"about.{key}" has {length} characters; the register takes fewer than {most}: shorten it.')
-    found = {}
+    register = {}
     for name, key in _REGISTER.items():
         value = about.get(key)
         if isinstance(value, list):
             value = "; ".join(value)
-        found[name] = _REGISTER_WORDS.get(value, value) if value else None
-    return found
+        register[name] = _REGISTER_WORDS.get(value, value) if value else None
+    return register
 
 
 def _about(document: Document) -> Mapping[str, Any]:
-    found: Mapping[str, Any] = document["spec"].get("about") or {}
-    return found
+    about: Mapping[str, Any] = document["spec"].get("about") or {}
+    return about
 
 
 def _provenance(document: Document) -> dict[str, str]:

@@ -97,16 +97,16 @@ def words_of(language: str) -> dict[str, Any]:
             return {key: said(one) for key, one in words.items()}
         return known.get(words, words)
 
-    told: dict[str, Any] = said(_read("words.yaml"))
-    return told
+    translated: dict[str, Any] = said(_read("words.yaml"))
+    return translated
 
 
 def _read(*path: str) -> dict[str, Any]:
     import yaml
 
     text = resources.files("bdt_core.report.dossier").joinpath(*path).read_text(encoding="utf-8")
-    found: dict[str, Any] = yaml.safe_load(text)
-    return found
+    data: dict[str, Any] = yaml.safe_load(text)
+    return data
 
 
 def resolve(document: Any, pointer: str) -> Any:

@@ -42,8 +42,8 @@ def _table(table: Table) -> str:
 
 
 def _cell(cell: Cell) -> str:
-    told = escaped_within_a_line(cell.text)
-    return told + (f"<br>*{escaped_within_a_line(cell.note)}*" if cell.note else "")
+    text = escaped_within_a_line(cell.text)
+    return text + (f"<br>*{escaped_within_a_line(cell.note)}*" if cell.note else "")
 
 
 def dossier_pdf(dossier: Dossier) -> bytes:
@@ -73,6 +73,6 @@ def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Sectio
         "fonts": FONTS,
         "close": close,
     }
-    told = json.dumps(page, ensure_ascii=False)
+    data = json.dumps(page, ensure_ascii=False)
     template = resources.files("bdt_core.report.dossier").joinpath("form.typ")
-    return typeset(template, {"form": told}, has_all_letters=has_letters(told))
+    return typeset(template, {"form": data}, has_all_letters=has_letters(data))

@@ -18,19 +18,19 @@ Document = Mapping[str, Any]
 _MOST = 60
 
 
-def tables_of(name: str, found: Any, document: Document, write: Writer) -> list[Table]:
+def tables_of(name: str, part: Any, document: Document, write: Writer) -> list[Table]:
     """The tables of a name that a part of the report makes; none where there is nothing in it.
 
     Parameters
     ----------
     name : str
-    found : object
+    part : object
         What stands where the field's pointer shows.
     document : mapping
         The whole report.
     write : Writer
     """
-    return [one for one in _TABLES[name](found, document, write) if one.rows]
+    return [one for one in _TABLES[name](part, document, write) if one.rows]
 
 
 def _table(
@@ -41,34 +41,34 @@ def _table(
         f"{'#' * one.startswith('#')}{first if first and i == 0 else write.words['heads'][one.removeprefix('#')]}"
         for i, one in enumerate(heads)
     ]
-    told = write.words["captions"][caption].format(**fill)
+    title = write.words["captions"][caption].format(**fill)
     if len(rows) > _MOST:
-        told += f". {write.words['rows_more'].format(n=write.count(len(rows) - _MOST))}"
-    return Table(told, columns(*labels), tuple(cells(*map(Cell, row)) for row in rows[:_MOST]))
+        title += f". {write.words['rows_more'].format(n=write.count(len(rows) - _MOST))}"
+    return Table(title, columns(*labels), tuple(cells(*map(Cell, row)) for row in rows[:_MOST]))
 
 
-def _missing(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    rows = [[write.name(one["name"]), write.count(one["missing"])] for one in found if one["missing"]]
+def _missing(all_columns: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    rows = [[write.name(one["name"]), write.count(one["missing"])] for one in all_columns if one["missing"]]
     yield _table(write, "missing", ["column", "#missing"], rows)
 
 
-def _unknown(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    missing = {name: n for facet in found for name, n in facet["missing"].items() if name in facet["columns"]}
+def _unknown(facets: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    missing = {name: n for facet in facets for name, n in facet["missing"].items() if name in facet["columns"]}
     yield _table(
         write, "unknown", ["column", "#missing"], [[write.name(name), write.count(n)] for name, n in missing.items()]
     )
 
 
-def _sizes(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    for facet in found:
+def _sizes(facets: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for facet in facets:
         rows = [[write.name(one["group"]), write.count(one["rows"])] for one in facet["groups"]]
         yield _table(write, "sizes", ["group", "#rows"], rows, by=write.name(facet["facet"]))
 
 
-def _represented(found: Mapping[str, Mapping[str, int]], document: Document, write: Writer) -> Iterator[Table]:
+def _represented(reference: Mapping[str, Mapping[str, int]], document: Document, write: Writer) -> Iterator[Table]:
     """Shares of those audited beside shares of those it is used on."""
     facets = {one["facet"]: one for one in (document["groups"] or {}).get("facets", ())}
-    for column, counts in found.items():
+    for column, counts in reference.items():
         audited = {one["group"]: one["rows"] for one in facets[column]["groups"]} if column in facets else {}
         all_audited, all_used_on = sum(audited.values()), sum(counts.values())
         rows = []
@@ -81,40 +81,40 @@ def _represented(found: Mapping[str, Mapping[str, int]], document: Document, wri
         yield _table(write, "represented", heads, rows, by=write.name(column))
 
 
-def _decimal(told: str, write: Writer) -> str:
+def _decimal(number: str, write: Writer) -> str:
     """A number with one decimal, as the language writes it."""
-    return told.replace(".", write.number(0.5)[1])
+    return number.replace(".", write.number(0.5)[1])
 
 
-def _limits(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    rows = [[_check(one, write), *_allowed_and_found(one, write), write.word(one["verdict"])] for one in found]
+def _limits(outcomes: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    rows = [[_check(one, write), *_allowed_and_found(one, write), write.word(one["verdict"])] for one in outcomes]
     yield _table(write, "limits", ["limit", "#allowed", "#found", "verdict"], rows)
 
 
-def _allowed_and_found(one: Document, write: Writer) -> tuple[str, str]:
+def _allowed_and_found(outcome: Document, write: Writer) -> tuple[str, str]:
     """What a limit tolerates, and what was found, with its interval."""
-    limit = read(one)
+    limit = read(outcome)
     unit = kind_of(limit).unit_of(limit, write.unit)
     ends = (("≥", limit.tolerated.minimum), ("≤", limit.tolerated.maximum))
     allowed = "; ".join(f"{sign} {write.amount(x, unit)}" for sign, x in ends if x is not None)
     return allowed, write.amount_span(limit.estimate, limit.low, limit.high, unit)
 
 
-def _check(one: Document, write: Writer) -> str:
+def _check(outcome: Document, write: Writer) -> str:
     """What a limit is on; one of another package says so itself."""
-    limit = read(one)
-    own = one["check"] in kind_of(limit).limit.checks() and one["check"] not in write.words["checks"]
-    return write.said(kind_of(limit).title(limit)) if own else write.check(one["check"])
+    limit = read(outcome)
+    own = outcome["check"] in kind_of(limit).limit.checks() and outcome["check"] not in write.words["checks"]
+    return write.said(kind_of(limit).title(limit)) if own else write.check(outcome["check"])
 
 
-def _software(found: Mapping[str, str], _: Document, write: Writer) -> Iterator[Table]:
+def _software(packages: Mapping[str, str], _: Document, write: Writer) -> Iterator[Table]:
     yield _table(
-        write, "software", ["package", "version"], [[name, one or words.NOTHING] for name, one in found.items()]
+        write, "software", ["package", "version"], [[name, one or words.NOTHING] for name, one in packages.items()]
     )
 
 
-def _rates(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    for facet in found:
+def _rates(facets: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for facet in facets:
         known = [one for one in write.words["rates"] if any(one in (x["rates"] or {}) for x in facet["groups"])]
         if not known:
             continue
@@ -132,15 +132,15 @@ def _rates(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Ta
 
 
 def _rate(rates: Mapping[str, Document] | None, name: str, write: Writer) -> str:
-    found = (rates or {}).get(name)
-    if found is None or found["estimate"] is None:
+    rate = (rates or {}).get(name)
+    if rate is None or rate["estimate"] is None:
         return words.NOTHING
-    return write.span(*(write.percent(found[end]).removesuffix(" %") for end in ("estimate", "low", "high"))) + " %"
+    return write.span(*(write.percent(rate[end]).removesuffix(" %") for end in ("estimate", "low", "high"))) + " %"
 
 
-def _findings(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+def _findings(findings: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     """Whoever fares worse among people alike only is no worse off at first sight, so that both differences are told."""
-    alike = any(one["remaining"] for one in found)
+    alike = any(one["remaining"] for one in findings)
     rows = [
         [
             write.who(one),
@@ -151,7 +151,7 @@ def _findings(found: Sequence[Document], _: Document, write: Writer) -> Iterator
             *([_remaining_of(one, write)] if alike else []),
             write.p(one["p_value"]),
         ]
-        for one in found
+        for one in findings
     ]
     heads = ["group", "#people", "#share_inside", "#share_outside", "#difference", *["#remaining"] * alike, "#p"]
     yield _table(write, "findings", heads, rows)
@@ -161,24 +161,24 @@ def _level(x: Any, write: Writer) -> str:
     return write.percent(x) if write.unit == "rate" else write.number(x)
 
 
-def _remaining(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+def _remaining(findings: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     rows = [
         [write.who(one), write.size(one["difference"]), _remaining_of(one, write)]
-        for one in found
+        for one in findings
         if one["remaining"] is not None
     ]
     yield _table(write, "remaining", ["group", "#difference", "#found"], rows)
 
 
-def _remaining_of(one: Document, write: Writer) -> str:
+def _remaining_of(finding: Document, write: Writer) -> str:
     """What remains of a finding's difference among people alike."""
-    if one["remaining"] is None:
+    if finding["remaining"] is None:
         return words.NOTHING
-    return write.size_span(one["remaining"], "remaining", "remaining_low", "remaining_high")
+    return write.size_span(finding["remaining"], "remaining", "remaining_low", "remaining_high")
 
 
-def _ll144(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    for table in found:
+def _ll144(tables: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for table in tables:
         by = " & ".join(map(write.name, table["columns"]))
         rows = [
             [
@@ -195,8 +195,8 @@ def _ll144(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Ta
         yield _table(write, "ll144", heads, rows, first=by, by=by, kind=kind, unknown=unknown)
 
 
-def _four_fifths(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
-    for table in found:
+def _four_fifths(tables: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+    for table in tables:
         by = " & ".join(map(write.name, table["columns"]))
         rows = [
             [
@@ -214,7 +214,7 @@ def _four_fifths(found: Sequence[Document], _: Document, write: Writer) -> Itera
         yield _table(write, "four_fifths", heads, rows, first=by, by=by, unknown=write.count(table["unknown"]))
 
 
-def _proxies(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+def _proxies(proxies: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     rows = [
         [
             write.name(one["column"]),
@@ -223,7 +223,7 @@ def _proxies(found: Sequence[Document], _: Document, write: Writer) -> Iterator[
             write.p(one["p_adjusted"]),
             write.yes(one["significant"]),
         ]
-        for one in found
+        for one in proxies
     ]
     yield _table(write, "proxies", ["column", "level", "#auc", "#p", "significant"], rows)
 
@@ -235,16 +235,16 @@ def _level_of_column(level: str | None, write: Writer) -> str:
     )
 
 
-def _characteristics(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+def _characteristics(characteristics: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     """Of each characteristic the value that most raises selection, which is the first."""
     rows = []
-    for one in found:
-        level = one["levels"][0]
+    for characteristic in characteristics:
+        level = characteristic["levels"][0]
         finds = level["found"]
         burdens = [x for x in level["burdens"] if x["relation"]["significant"] and x["relation"]["difference"] > 0]
         rows.append(
             [
-                write.name(one["column"]),
+                write.name(characteristic["column"]),
                 write.yes(None if finds is None else finds["significant"] and finds["difference"] > 0),
                 write.count(len(burdens)),
             ]
@@ -252,29 +252,29 @@ def _characteristics(found: Sequence[Document], _: Document, write: Writer) -> I
     yield _table(write, "characteristics", ["column", "finds", "#burdens"], rows)
 
 
-def _mitigation(found: Document, _: Document, write: Writer) -> Iterator[Table]:
+def _mitigation(mitigation: Document, _: Document, write: Writer) -> Iterator[Table]:
     rows = [
         [": ".join((write.said(spoken_name(one["metric"])), *map(write.name, filter(None, [one["group"]])))),
          *(write.number(one[when]["estimate"]) for when in ("before", "after"))]
-        for one in (found["gap"], found["accuracy"])
+        for one in (mitigation["gap"], mitigation["accuracy"])
     ]  # fmt: skip
     yield _table(write, "mitigation", ["metric", "#before", "#after"], rows)
 
 
-def _gaps(found: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
+def _gaps(outcomes: Sequence[Document], _: Document, write: Writer) -> Iterator[Table]:
     """Limits that cannot be decided, with what would have shown and how many rows would tell."""
     rows = []
-    for one in found:
-        if one["verdict"] in ("pass", "fail"):
+    for outcome in outcomes:
+        if outcome["verdict"] in ("pass", "fail"):
             continue
-        visible, settle = one.get("smallest_visible"), one.get("rows_to_settle")
-        limit = read(one)
+        visible, settle = outcome.get("smallest_visible"), outcome.get("rows_to_settle")
+        limit = read(outcome)
         shown = write.amount(visible, kind_of(limit).unit_of(limit, write.unit))
-        rows.append([_check(one, write), shown, words.NOTHING if settle is None else write.count(settle)])
+        rows.append([_check(outcome, write), shown, words.NOTHING if settle is None else write.count(settle)])
     yield _table(write, "gaps", ["limit", "#visible", "#rows_to_settle"], rows)
 
 
-def _profile(found: Sequence[Document], document: Document, write: Writer) -> Iterator[Table]:
+def _profile(outcomes: Sequence[Document], document: Document, write: Writer) -> Iterator[Table]:
     """A line per declared group and metric of the gate, and per finding."""
     about = document["spec"].get("about") or {}
     not_given = str(write.words["not_given"])
@@ -288,16 +288,18 @@ def _profile(found: Sequence[Document], document: Document, write: Writer) -> It
 
     report = TypedDocument.model_validate(document)
     rows = []
-    for one, limit in zip(found, report.gate, strict=True):
+    for outcome, limit in zip(outcomes, report.gate, strict=True):
         for group, value in _of_groups(limit, report):
-            allowed, decided = _allowed_and_found(one, write)
-            told = f"{decided} ({write.word(one['verdict'])})" if group == one["group"] else write.number(value)
-            who = one["facet"] if group is None else group
-            rows.append([write.name(who), hazard(who), _check(one, write), allowed, told, mitigation, trigger])
-    for one in (document["findings"] or {}).get("findings", ()):
-        result = write.size_span(one, "difference", "low", "high")
-        who = write.who(one)
-        rows.append([who, hazard(one["who"]), _outcome(document, write), words.NOTHING, result, mitigation, trigger])
+            allowed, decided = _allowed_and_found(outcome, write)
+            is_decisive = group == outcome["group"]
+            result = f"{decided} ({write.word(outcome['verdict'])})" if is_decisive else write.number(value)
+            who = outcome["facet"] if group is None else group
+            rows.append([write.name(who), hazard(who), _check(outcome, write), allowed, result, mitigation, trigger])
+    measured = _outcome(document, write)
+    for finding in (document["findings"] or {}).get("findings", ()):
+        result = write.size_span(finding, "difference", "low", "high")
+        who = write.who(finding)
+        rows.append([who, hazard(finding["who"]), measured, words.NOTHING, result, mitigation, trigger])
     heads = ["group", "hazard", "measure", "allowed", "found", "mitigation", "trigger"]
     yield _table(write, "profile", heads, rows)
 

@@ -49,34 +49,34 @@ class Writer:
         """A sentence or words of the report."""
         return self._say(x)
 
-    def names(self, several: Sequence[Any]) -> str:
+    def names(self, names: Sequence[Any]) -> str:
         """Names, each once."""
-        return self._listed([self.name(one) for one in several])
+        return self._listed([self.name(one) for one in names])
 
-    def _listed(self, several: Sequence[str]) -> str:
-        found = list(dict.fromkeys(several))
-        return "; ".join(found[:_LONGEST_LIST]) + ("; ..." if len(found) > _LONGEST_LIST else "")
+    def _listed(self, texts: Sequence[str]) -> str:
+        distinct = list(dict.fromkeys(texts))
+        return "; ".join(distinct[:_LONGEST_LIST]) + ("; ..." if len(distinct) > _LONGEST_LIST else "")
 
-    def pairs(self, several: Mapping[str, Any]) -> str:
+    def pairs(self, entries: Mapping[str, Any]) -> str:
         """Names, and what stands for each."""
-        return "; ".join(f"{name}: {one}" for name, one in several.items())
+        return "; ".join(f"{name}: {one}" for name, one in entries.items())
 
     def word(self, x: Any) -> str:
         """One of a fixed set of values."""
-        found: str = self.words["words"][str(x)]
-        return found
+        word: str = self.words["words"][str(x)]
+        return word
 
     def count(self, x: float) -> str:
         """A whole number."""
         return self._decimal(x, "#,##0")
 
-    def total(self, several: Sequence[float]) -> str:
+    def total(self, numbers: Sequence[float]) -> str:
         """The sum of several whole numbers."""
-        return self.count(sum(several))
+        return self.count(sum(numbers))
 
-    def number_of(self, several: Sequence[Any]) -> str:
+    def number_of(self, values: Sequence[Any]) -> str:
         """How many there are."""
-        return self.count(len(several))
+        return self.count(len(values))
 
     def number(self, x: Any) -> str:
         """A number with three digits."""
@@ -108,9 +108,9 @@ class Writer:
         ends = (self.amount(x, unit).removesuffix(points) for x in (low, high))
         return self.span(self.amount(value, unit), *ends)
 
-    def size_span(self, several: Mapping[str, Any], *ends: str) -> str:
+    def size_span(self, difference: Mapping[str, Any], *ends: str) -> str:
         """A difference in the bias variable's unit, with its interval; the ends are keys."""
-        value, low, high = (several[one] for one in ends)
+        value, low, high = (difference[one] for one in ends)
         return self.amount_span(value, low, high, self.unit)
 
     def p(self, x: Any) -> str:
@@ -127,9 +127,9 @@ class Writer:
         """What a part of the report can be recognised by."""
         return f"sha256:{hashlib.sha256(canonical_json(x).encode()).hexdigest()}"
 
-    def checks(self, several: Sequence[str]) -> str:
+    def checks(self, names: Sequence[str]) -> str:
         """What limits are on."""
-        return self._listed([self.check(one) for one in several])
+        return self._listed([self.check(one) for one in names])
 
     def check(self, name: str) -> str:
         """What a limit is on: a search, or a metric and the groups that it is of."""
@@ -152,12 +152,12 @@ class Writer:
 
     def article(self, name: str) -> str:
         """Who asks for something, as the language calls it."""
-        for one, other in self.words["articles"].items():
-            name = name.replace(one, other)
+        for word, other in self.words["articles"].items():
+            name = name.replace(word, other)
         return name
 
     def _decimal(self, x: float, pattern: str) -> str:
         from babel.numbers import format_decimal
 
-        told = format_decimal(x, format=pattern, locale=self._locale)
-        return told.replace("-", words.MINUS if any(one in told for one in "123456789") else "")
+        text = format_decimal(x, format=pattern, locale=self._locale)
+        return text.replace("-", words.MINUS if any(one in text for one in "123456789") else "")
