@@ -201,33 +201,35 @@ def _stability(clusters: Clusters) -> parts.ClusteringStability | None:
     return parts.ClusteringStability.model_validate(vars(clusters.stability))
 
 
-def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
-    stability = clusters.stability.clusters[one.found.label] if clusters.stability else None
+def _cluster(cluster: ComparedCluster, clusters: Clusters) -> parts.Cluster:
+    stability = clusters.stability.clusters[cluster.found.label] if clusters.stability else None
     return parts.Cluster(
-        cluster=one.found.label,
-        train_rows=one.found.rows,
-        train_mean=one.found.mean,
-        train_gap=one.found.gap,
-        test_rows=one.test_rows,
-        test_mean=one.comparison.mean_a,
-        description=_who(one),
-        rule=parts.ClusterRule(text=str(one.found.rule), precision=one.rule_precision, recall=one.rule_recall),
+        cluster=cluster.found.label,
+        train_rows=cluster.found.rows,
+        train_mean=cluster.found.mean,
+        train_gap=cluster.found.gap,
+        test_rows=cluster.test_rows,
+        test_mean=cluster.comparison.mean_a,
+        description=_who(cluster),
+        rule=parts.ClusterRule(
+            text=str(cluster.found.rule), precision=cluster.rule_precision, recall=cluster.rule_recall
+        ),
         stability=None if stability is None else parts.FoundAgain(jaccard=stability.jaccard, word=stability.word),
-        path=one.found.path,
-        profile=one.found.profile,
-        comparison=one.comparison,
-        p_adjusted=one.p_adjusted,
-        significant=one.significant,
-        worse=one.worse,
-        smallest_visible=one.smallest_visible,
-        without=one.without,
-        corrected_low=_end(one.corrected, 0),
-        corrected_high=_end(one.corrected, 1),
+        path=cluster.found.path,
+        profile=cluster.found.profile,
+        comparison=cluster.comparison,
+        p_adjusted=cluster.p_adjusted,
+        significant=cluster.significant,
+        worse=cluster.worse,
+        smallest_visible=cluster.smallest_visible,
+        without=cluster.without,
+        corrected_low=_end(cluster.corrected, 0),
+        corrected_high=_end(cluster.corrected, 1),
     )
 
 
-def _who(one: ComparedCluster) -> str:
-    return who_is_in(str(one.found.rule), one.rule_precision, one.rule_recall, one.found.path)
+def _who(cluster: ComparedCluster) -> str:
+    return who_is_in(str(cluster.found.rule), cluster.rule_precision, cluster.rule_recall, cluster.found.path)
 
 
 def _end(interval: tuple[float, float] | None, side: Literal[0, 1]) -> float | None:
@@ -254,9 +256,9 @@ def nodes_of(tree: ClusterTree) -> tuple[parts.Node, ...]:
 
 def _primary(significance: ClusterSignificance) -> parts.PrimaryTest:
     primary, repeats = significance.primary, significance.repeats
-    several = "" if repeats is None else f"; that of each of {len(repeats.p_values)} splits, taken together, decides"
+    on_splits = "" if repeats is None else f"; that of each of {len(repeats.p_values)} splits, taken together, decides"
     return parts.PrimaryTest(
-        what=f"cluster 0, the most deviating on the train rows, against everybody else, on the test rows{several}",
+        what=f"cluster 0, the most deviating on the train rows, against everybody else, on the test rows{on_splits}",
         comparison=primary.comparison if primary else None,
         reason=primary.comparison.reason if primary else NO_CLUSTERS,
         repeated_splits=repeats,
@@ -287,26 +289,26 @@ def _differences(significance: ClusterSignificance, differences: FeatureDifferen
     )
 
 
-def _feature(one: ColumnDifference) -> parts.Feature:
+def _feature(column: ColumnDifference) -> parts.Feature:
     shared: dict[str, Any] = {
-        name: getattr(one, name)
+        name: getattr(column, name)
         for name in (
             "column", "role", "declared", "status", "reason", "effect", "effect_name", "p_adjusted", "significant"
         )
     }  # fmt: skip
-    if one.numeric is not None:
+    if column.numeric is not None:
         return parts.NumericFeature(
             kind="numeric",
-            mean_cluster=one.numeric.mean_a,
-            mean_rest=one.numeric.mean_b,
-            comparison=one.numeric,
-            corrected_low=_end(one.corrected, 0),
-            corrected_high=_end(one.corrected, 1),
+            mean_cluster=column.numeric.mean_a,
+            mean_rest=column.numeric.mean_b,
+            comparison=column.numeric,
+            corrected_low=_end(column.corrected, 0),
+            corrected_high=_end(column.corrected, 1),
             **shared,
         )
     return parts.CategoricalFeature(
         kind="categorical",
-        table=_levels_test(one.table) if one.table else None,
+        table=_levels_test(column.table) if column.table else None,
         levels=tuple(
             parts.Level(
                 level=level.level,
@@ -319,7 +321,7 @@ def _feature(one: ColumnDifference) -> parts.Feature:
                 corrected_low=_end(level.corrected, 0),
                 corrected_high=_end(level.corrected, 1),
             )
-            for level in one.levels
+            for level in column.levels
         ),
         **shared,
     )
@@ -337,15 +339,14 @@ def _levels_test(table: CategoricalComparison) -> parts.LevelsTest:
     )
 
 
-def _proxies(one: ColumnDifference) -> Iterator[parts.Proxy]:
+def _proxies(column: ColumnDifference) -> Iterator[parts.Proxy]:
     """How far the most deviating cluster stands in for a protected attribute that was kept out."""
-    rows = (
-        [(None, one.numeric, one.auc, one)] if one.numeric else [(x.level, x.comparison, x.auc, x) for x in one.levels]
-    )
-    for level, comparison, auc, tested in rows:
+    of_levels = [(one.level, one.comparison, one.auc, one) for one in column.levels]
+    compared = [(None, column.numeric, column.auc, column)] if column.numeric else of_levels
+    for level, comparison, auc, tested in compared:
         if auc is not None:
             yield parts.Proxy(
-                column=one.column,
+                column=column.column,
                 level=level,
                 cluster=comparison.mean_a,
                 rest=comparison.mean_b,
@@ -446,21 +447,21 @@ def _how_much(significance: ClusterSignificance) -> tuple[str, str | None]:
 def _what_differs(differences: FeatureDifferences) -> Iterator[str]:
     """Lines on columns that differ significantly: all that are declared, and the strongest others of each kind."""
     differing = [one for one in differences.columns if one.significant]
-    yield from (_difference_told(one) for one in differing if one.declared)
+    yield from (_difference_in_words(one) for one in differing if one.declared)
     others = [one for one in differing if not one.declared]
     of_kinds = [[one for one in others if one.kind == kind][:_SET_APART] for kind in ("numeric", "categorical")]
     fewer = min(map(len, of_kinds))
     room = max(_SET_APART - fewer, _SET_APART // 2 + 1)
     chosen = [one for kind in of_kinds for one in kind[:room]][:_SET_APART]
-    yield from map(_difference_told, chosen)
+    yield from map(_difference_in_words, chosen)
 
 
-_MEANS_TOLD = (
+_MEANS = (
     "{column} (protected, kept out of the clustering): mean {N} against {Nother} ({effect})",
     "{column} (a declared group): mean {N} against {Nother} ({effect})",
     "{column}: mean {N} against {Nother} ({effect})",
 )
-_SHARES_TOLD = (
+_SHARES = (
     "{column} (protected, kept out of the clustering): {level} {N} against {Nother} ({effect})",
     "{column} (a declared group): {level} {N} against {Nother} ({effect})",
     "{column}: {level} {N} against {Nother} ({effect})",
@@ -468,26 +469,26 @@ _SHARES_TOLD = (
 """Of a column that is protected, that is declared, and of any other."""
 
 
-def _difference_told(one: ColumnDifference) -> str:
+def _difference_in_words(column: ColumnDifference) -> str:
     """One line on a column that differs."""
-    which = 0 if one.role == "protected" else 1 if one.declared else 2
-    effect = say("{effect} {N}", effect=of_ours(one.effect_name or ""), N=words.number(one.effect))
-    if one.numeric is not None:
+    which = 0 if column.role == "protected" else 1 if column.declared else 2
+    effect = say("{effect} {N}", effect=of_ours(column.effect_name or ""), N=words.number(column.effect))
+    if column.numeric is not None:
         return say(
-            _MEANS_TOLD[which],
-            column=Column(one.column),
-            N=words.number(one.numeric.mean_a),
-            Nother=words.number(one.numeric.mean_b),
+            _MEANS[which],
+            column=Column(column.column),
+            N=words.number(column.numeric.mean_a),
+            Nother=words.number(column.numeric.mean_b),
             effect=effect,
         )
     strongest = max(
-        (level for level in one.levels if level.significant),
+        (level for level in column.levels if level.significant),
         key=lambda level: (abs(level.comparison.difference or 0.0), level.level),
     )
     return say(
-        _SHARES_TOLD[which],
-        column=Column(one.column),
-        level=Level(strongest.level, one.column),
+        _SHARES[which],
+        column=Column(column.column),
+        level=Level(strongest.level, column.column),
         N=words.percent(strongest.comparison.mean_a),
         Nother=words.percent(strongest.comparison.mean_b),
         effect=effect,
@@ -547,49 +548,49 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> Groups:
     )
 
 
-def facet_alone(found: BiasMetrics) -> Groups:
+def facet_alone(metrics: BiasMetrics) -> Groups:
     """Groups of one grouping that is no part of an audit: all are shown, for nobody said how many people they need."""
-    sizes = found["prevalence" if found.label else "selection_rate"]
+    sizes = metrics["prevalence" if metrics.label else "selection_rate"]
     groups, rows = sizes.values, tuple(int(n) for n in sizes.n)
     return Groups(
-        label=found.label,
-        prediction=found.prediction,
-        positive=found.positive,
+        label=metrics.label,
+        prediction=metrics.prediction,
+        positive=metrics.positive,
         favourable=None,
-        score=found.score,
-        stratum=found.group,
-        confidence=found.confidence,
+        score=metrics.score,
+        stratum=metrics.group,
+        confidence=metrics.confidence,
         min_rows=0,
-        notes=found.notes,
-        facets=(_facet(FacetMetrics(found, groups, rows), 0, (), None),),
+        notes=metrics.notes,
+        facets=(_facet(FacetMetrics(metrics, groups, rows), 0, (), None),),
     )
 
 
-def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None) -> Facet:
-    found = one.metrics
-    not_shown = say(NOT_SHOWN[one.unit], N=words.count(min_rows))
-    small = {group for group, n in zip(one.groups, one.sizes, strict=True) if n < min_rows}
-    tests = {test.metric: test for test in declared if test.facet == found.facet}
+def _facet(facet: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], score: BiasScore | None) -> Facet:
+    metrics = facet.metrics
+    not_shown = say(NOT_SHOWN[facet.unit], N=words.count(min_rows))
+    small = {group for group, n in zip(facet.groups, facet.sizes, strict=True) if n < min_rows}
+    tests = {test.metric: test for test in declared if test.facet == metrics.facet}
     return Facet(
-        facet=found.facet,
-        columns=found.facets,
-        rows=found.rows,
-        missing=found.missing,
-        reference=found.reference,
-        overall=found.overall.to_dict(),
-        notes=found.notes,
+        facet=metrics.facet,
+        columns=metrics.facets,
+        rows=metrics.rows,
+        missing=metrics.missing,
+        reference=metrics.reference,
+        overall=metrics.overall.to_dict(),
+        notes=metrics.notes,
         groups=tuple(
             Group(
                 group=group_name(group),
                 values=group,
                 rows=n,
-                persons=None if one.persons is None else one.persons[i],
-                rates=None if group in small else _rates(found, i),
+                persons=None if facet.persons is None else facet.persons[i],
+                rates=None if group in small else _rates(metrics, i),
             )
-            for i, (group, n) in enumerate(zip(one.groups, one.rows, strict=True))
+            for i, (group, n) in enumerate(zip(facet.groups, facet.rows, strict=True))
         ),
         against_reference=tuple(
-            _values(x, small, not_shown) for x in found.metrics if x.kind in ("difference", "ratio")
+            _values(x, small, not_shown) for x in metrics.metrics if x.kind in ("difference", "ratio")
         ),
         ranges=tuple(
             GroupRange(
@@ -603,15 +604,15 @@ def _facet(one: FacetMetrics, min_rows: int, declared: Sequence[DeclaredTest], s
                 significant=tests[x.name].significant if x.name in tests else None,
                 left_out=tuple(group_name(group) for group in x.excluded),
             )
-            for x in found.metrics
+            for x in metrics.metrics
             if x.kind == "range"
         ),
-        clarify=tuple(_values(x, small, not_shown) for x in found.metrics if x.kind == "clarify"),
+        clarify=tuple(_values(x, small, not_shown) for x in metrics.metrics if x.kind == "clarify"),
         bias_score=score,
     )
 
 
-def _rates(found: BiasMetrics, i: int) -> dict[str, Rate]:
+def _rates(metrics: BiasMetrics, i: int) -> dict[str, Rate]:
     """Rates of one group. What was not asked for (no score column, no label) is left out."""
     return {
         one.name: Rate(
@@ -622,25 +623,25 @@ def _rates(found: BiasMetrics, i: int) -> dict[str, Rate]:
             events=one.events[i] if one.name in RATES else None,
             undefined_reason=one.undefined_reason[i],
         )
-        for one in found.metrics
+        for one in metrics.metrics
         if one.kind == "rate" and one.was_asked_for
     }
 
 
-def _values(one: Metric, small: set[tuple[Any, ...]], not_shown: str) -> GroupMetric:
+def _values(metric: Metric, small: set[tuple[Any, ...]], not_shown: str) -> GroupMetric:
     def value(i: int, group: tuple[Any, ...]) -> GroupValue:
         hidden = group in small
         return GroupValue(
             group=group_name(group) if group else None,
-            undefined_reason=not_shown if hidden else one.undefined_reason[i],
-            **{name: None if hidden else getattr(one, name)[i] for name in ("estimate", "low", "high")},
+            undefined_reason=not_shown if hidden else metric.undefined_reason[i],
+            **{name: None if hidden else getattr(metric, name)[i] for name in ("estimate", "low", "high")},
             **{name: None if hidden or limits is None else limits[i] for name, limits in together.items()},
         )
 
-    together = {"together_low": one.together_low, "together_high": one.together_high}
+    together = {"together_low": metric.together_low, "together_high": metric.together_high}
     if None in together.values():
         together = dict.fromkeys(together)
-    return GroupMetric(metric=one.name, values=tuple(value(i, group) for i, group in enumerate(one.values)))
+    return GroupMetric(metric=metric.name, values=tuple(value(i, group) for i, group in enumerate(metric.values)))
 
 
 def _listed(slices: Slices) -> Slices:

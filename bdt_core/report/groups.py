@@ -77,20 +77,20 @@ def rate_value(name: str, x: words.Number) -> str:
     return words.number(x) if name in SCORES else words.percent(x)
 
 
-def rate_told(group: Group, rate: str) -> str:
+def rate_in_words(group: Group, rate: str) -> str:
     """A rate of a group with its interval, within a sentence."""
-    one = asked(group.rates).get(rate)
-    if one is None or one.estimate is None:
+    group_rate = asked(group.rates).get(rate)
+    if group_rate is None or group_rate.estimate is None:
         return of_ours("undefined")
-    told, within = rate_value(rate, one.estimate), limits(one, rate)
-    return joined([told, within], " ") if within else told
+    text, within = rate_value(rate, group_rate.estimate), limits(group_rate, rate)
+    return joined([text, within], " ") if within else text
 
 
-def limits(one: Rate, rate: str) -> str:
+def limits(group_rate: Rate, rate: str) -> str:
     """A rate's interval for a group alone; nothing where it has none."""
-    if one.low is None or one.high is None:
+    if group_rate.low is None or group_rate.high is None:
         return ""
-    return span(*(Numeral(rate_value(rate, x).removesuffix(" %")) for x in (one.low, one.high)))
+    return span(*(Numeral(rate_value(rate, x).removesuffix(" %")) for x in (group_rate.low, group_rate.high)))
 
 
 def main_rates(facet: Facet) -> list[str]:
@@ -123,13 +123,14 @@ def complements(facet: Facet) -> list[tuple[str, str]]:
 
 def other_rates(facet: Facet) -> list[str]:
     """Every rate that neither stands among the main ones nor follows from another."""
-    told = {*main_rates(facet), *(one for one, _ in complements(facet))}
-    return [one for one in known_rates(facet) if one not in told]
+    covered = {*main_rates(facet), *(one for one, _ in complements(facet))}
+    return [one for one in known_rates(facet) if one not in covered]
 
 
 def has_counts(facet: Facet, rate: str) -> bool:
     """Whether a rate is of events among some rows, in any group."""
-    return any((found := (one.rates or {}).get(rate)) is not None and found.events is not None for one in facet.groups)
+    rates = ((one.rates or {}).get(rate) for one in facet.groups)
+    return any(one is not None and one.events is not None for one in rates)
 
 
 def compared_unit(name: str) -> words.Unit:
@@ -166,12 +167,12 @@ def comparable(facet: Facet, rate: str, left_out: Sequence[str]) -> list[tuple[G
     """Groups whose rate rests on enough rows to be compared, each with the rate."""
     out = set(left_out)
     return [
-        (one, found.estimate)
+        (one, group_rate.estimate)
         for one in facet.groups
         if one.rates is not None
         and one.group not in out
-        and (found := one.rates.get(rate)) is not None
-        and finite(found.estimate)
+        and (group_rate := one.rates.get(rate)) is not None
+        and finite(group_rate.estimate)
     ]
 
 
@@ -207,16 +208,16 @@ def map_rate(document: Document, facet: Facet) -> str:
     from bdt_core.verdict import MetricLimitResult  # loads numpy, which not every form needs
 
     known = known_rates(facet)
-    for one in document.gate:
-        if isinstance(one, MetricLimitResult) and one.facet == facet.facet:
-            for rate in (*_rates_in(one.metric), *_rates_in(plain_name(GATE_METRICS[one.metric]))):
+    for limit in document.gate:
+        if isinstance(limit, MetricLimitResult) and limit.facet == facet.facet:
+            for rate in (*_rates_in(limit.metric), *_rates_in(plain_name(GATE_METRICS[limit.metric]))):
                 if rate in known:
                     return rate
     return "false_positive_rate" if "false_positive_rate" in known else main_rates(facet)[0]
 
 
 @dataclass(frozen=True)
-class ToldGroup:
+class TitleGroup:
     """The group that a figure's title is about.
 
     Attributes
@@ -237,17 +238,14 @@ class ToldGroup:
     certain: bool | None
 
 
-def told_group(document: Document, facet: Facet, rate: str) -> ToldGroup | None:
+def title_group(document: Document, facet: Facet, rate: str) -> TitleGroup | None:
     """The group in which most people more than among everybody else have what a rate counts, and is worse.
 
     Where nobody knows which way is worse it is the one with most more. None where rates have no counts, or there are
     fewer than two groups.
     """
-    known = [
-        (one.group, found.events, found.n)
-        for one in facet.groups
-        if one.rates is not None and (found := one.rates.get(rate)) is not None and found.events is not None and found.n
-    ]
+    rates = ((one.group, (one.rates or {}).get(rate)) for one in facet.groups)
+    known = [(group, one.events, one.n) for group, one in rates if one is not None and one.events is not None and one.n]
     if len(known) < 2:
         return None
     events, rows = sum(one[1] for one in known), sum(one[2] for one in known)
@@ -258,10 +256,10 @@ def told_group(document: Document, facet: Facet, rate: str) -> ToldGroup | None:
     criteria = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
     tested = next((one for one in facet.ranges if one.metric in criteria and one.estimate is not None), None)
     certain = None if tested is None else bool(tested.low if tested.significant is None else tested.significant)
-    return ToldGroup(group, inside, outside, inside / outside if outside else None, certain)
+    return TitleGroup(group, inside, outside, inside / outside if outside else None, certain)
 
 
-def told_rate(document: Document, facet: Facet) -> str:
+def title_rate(document: Document, facet: Facet) -> str:
     """The rate that a figure's title is about: what its map shows, or of panels that of the limit, if it is there."""
     rates, rate = main_rates(facet), map_rate(document, facet)
     kind = figures_of_groups(document)
@@ -286,29 +284,29 @@ def _fits_a_map(facet: Facet) -> bool:
 
 def positive_values(document: Document, column: str) -> tuple[float | None, list[str]]:
     """What counts as positive in a column: what lies above a threshold, or the values."""
-    spec, found = document.spec, asked(document.groups)
+    spec, groups = document.spec, asked(document.groups)
     thresholds = spec["groups"]["thresholds"]
     if column in thresholds:
         return thresholds[column], []
-    values: Sequence[Any] = found.positive
-    if found.label in thresholds:  # then those are the label's, cut in two
+    values: Sequence[Any] = groups.positive
+    if groups.label in thresholds:  # then those are the label's, cut in two
         given = (spec["groups"]["positive"], spec["bias_variable"]["positive"], 1)
         declared = next(one for one in given if one is not None)
         values = declared if isinstance(declared, list) else [declared]
     return None, [words.number(one) if isinstance(one, float) else str(one) for one in values]
 
 
-def by_metric(several: Sequence[_Named]) -> dict[str, _Named]:
+def by_metric(metrics: Sequence[_Named]) -> dict[str, _Named]:
     """Metrics by their names."""
-    return {one.metric: one for one in several}
+    return {one.metric: one for one in metrics}
 
 
 def extremes(score: BiasScore) -> list[tuple[str, str, list[str]]]:
     """Who has the lowest and who the highest rate in each part of the score, and which rates these are."""
     pairs: dict[tuple[str, str], list[str]] = {}
-    for one in score.parts:
-        if one.value:
-            pairs.setdefault((one.lowest, one.highest), []).append(GROUP_METRICS[one.name].words.lower())
+    for part in score.parts:
+        if part.value:
+            pairs.setdefault((part.lowest, part.highest), []).append(GROUP_METRICS[part.name].words.lower())
     return [(lowest, highest, rates) for (lowest, highest), rates in pairs.items()]
 
 
@@ -334,10 +332,10 @@ def hold_together(facet: Facet) -> bool:
     return any(one.together_low is not None for one in values)
 
 
-def ends(one: GroupValue, unit: words.Unit | None) -> str:
+def ends(value: GroupValue, unit: words.Unit | None) -> str:
     """The interval that holds for all groups at once, where it is known; nothing where there is none."""
-    together = one.together_low is not None and one.together_high is not None
-    low, high = (one.together_low, one.together_high) if together else (one.low, one.high)
+    together = value.together_low is not None and value.together_high is not None
+    low, high = (value.together_low, value.together_high) if together else (value.low, value.high)
     if low is None or high is None:
         return ""
     return span(*(words.signed(x, unit) if unit else words.number(x) for x in (low, high)))
@@ -363,10 +361,10 @@ def _rates(facet: Facet, said: FigureWords) -> Sheet:
     sheet.text(_ROWS, top - 10, said.words["rows"], size=SMALL, color=GREY, align="right")
     sheet.line([_NAMES, _RIGHT], [top] * 2, width=0.4)
     middles = [top + step * (number + 0.5) for number in range(len(groups))]
-    for one, y in zip(groups, middles, strict=True):
-        rows = words.count(one.rows)
+    for group, y in zip(groups, middles, strict=True):
+        rows = words.count(group.rows)
         room = _ROWS - _NAMES - 10 - sheet.measure(rows, 8.5)
-        name = sheet.wrap(one.group, room, 8.5, 2) if step == _ROW else [sheet.fit(one.group, room, 8.5)]
+        name = sheet.wrap(group.group, room, 8.5, 2) if step == _ROW else [sheet.fit(group.group, room, 8.5)]
         sheet.text(_NAMES, y, AsItIs("\n".join(name)))
         sheet.text(_ROWS, y, rows, align="right", color=GREY)
         sheet.line([_NAMES, _RIGHT], [y + step / 2] * 2, width=0.4)
@@ -403,8 +401,8 @@ def _panel(
 ) -> None:
     """One rate of all groups, on its own scale."""
     top, bottom = down
-    found = [asked(one.rates).get(rate) for one in groups]
-    ends = [x for one in found if one is not None for x in (one.estimate, one.low, one.high)]
+    group_rates = [asked(one.rates).get(rate) for one in groups]
+    ends = [x for one in group_rates if one is not None for x in (one.estimate, one.low, one.high)]
     low, high, ticks = _scale([x for x in ends if finite(x)])
 
     def place(x: float) -> float:
@@ -425,13 +423,13 @@ def _panel(
     overall = facet.overall.get(rate)
     if finite(overall) and low <= overall <= high:
         sheet.line([place(overall)] * 2, [top, bottom], color=GREY, style="--")
-    for one, y in zip(found, middles, strict=True):
-        if one is None or not finite(one.estimate):
+    for group_rate, y in zip(group_rates, middles, strict=True):
+        if group_rate is None or not finite(group_rate.estimate):
             sheet.text(across[0] + 3, y, undefined, size=SMALL, color=GREY)
             continue
-        if finite(one.low) and finite(one.high):
-            sheet.line([place(one.low), place(one.high)], [y, y], color=GREY, width=1.8)
-        sheet.mark(place(one.estimate), y, shape="o", fill=INK, edge=INK, size=4.5)
+        if finite(group_rate.low) and finite(group_rate.high):
+            sheet.line([place(group_rate.low), place(group_rate.high)], [y, y], color=GREY, width=1.8)
+        sheet.mark(place(group_rate.estimate), y, shape="o", fill=INK, edge=INK, size=4.5)
 
 
 def _is_percentage(rate: str) -> bool:
@@ -515,19 +513,19 @@ def _cell(
         sheet.box(x - plate / 2, y - 11, plate, 22, fill="#f3f4f6", edge="#f3f4f6", round_by=2)
         sheet.text(x, y, "\n".join(few), size=SMALL, color=GREY, align="center")
         return
-    found = group.rates.get(rate)
+    group_rate = group.rates.get(rate)
     fill = "white" if shade is None else _mixed(shade)
     sheet.box(*box, fill=fill, edge=FAINT if shade is None else fill, round_by=2)
-    if found is None or not finite(found.estimate):
+    if group_rate is None or not finite(group_rate.estimate):
         sheet.text(x, y, said["undefined"], size=SMALL, color=GREY, align="center")
         return
     color = GREY if shade is None else INK
-    told = rate_value(rate, found.estimate)
-    sheet.text(x, y - 6, told, size=9.5, bold=shade is not None, color=color, align="center")
+    text = rate_value(rate, group_rate.estimate)
+    sheet.text(x, y - 6, text, size=9.5, bold=shade is not None, color=color, align="center")
     sheet.text(
         x,
         y + 8,
-        AsItIs(f"{said['of']} {sheet.said(words.count(int(found.n)))}"),
+        AsItIs(f"{said['of']} {sheet.said(words.count(int(group_rate.n)))}"),
         size=SMALL,
         color=color,
         align="center",
