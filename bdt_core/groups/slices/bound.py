@@ -26,7 +26,7 @@ import numpy as np
 
 from bdt_core.groups.slices.contrasts import contrasts, places_of_parts
 from bdt_core.groups.slices.counting import NO_ITEM, Combination, SliceCounts, all_combinations, in_order
-from bdt_core.groups.slices.part import Part
+from bdt_core.groups.slices.part import CodedPart
 
 ORDINARY = 30
 """So many columns are always combined in full."""
@@ -72,7 +72,9 @@ class Combined:
     columns: tuple[int, ...]
 
 
-def count_within_bound(train: Part, max_conditions: int, min_rows: int) -> tuple[SliceCounts, tuple[Combined, ...]]:
+def count_within_bound(
+    train: CodedPart, max_conditions: int, min_rows: int
+) -> tuple[SliceCounts, tuple[Combined, ...]]:
     """Count every slice with enough rows, over as many combinations of columns as the bound admits.
 
     Returns
@@ -101,7 +103,7 @@ def count_within_bound(train: Part, max_conditions: int, min_rows: int) -> tuple
     return counted, tuple(combined)
 
 
-def by_evidence(train: Part, counted: SliceCounts) -> list[int]:
+def by_evidence(train: CodedPart, counted: SliceCounts) -> list[int]:
     """Columns with a slice, the one with the strongest evidence of harm first.
 
     A slice's evidence is what its last condition adds, whichever is put last: the least of its distances, in standard
@@ -177,7 +179,7 @@ def _named(chosen: Sequence[Combination], order: Sequence[int]) -> list[Combinat
     return sorted(tuple(sorted(order[i] for i in one)) for one in chosen)
 
 
-def _columns_of(train: Part, counted: SliceCounts, size: int) -> set[Combination]:
+def _columns_of(train: CodedPart, counted: SliceCounts, size: int) -> set[Combination]:
     """The combinations of so many columns that have a slice."""
     items = counted.items[(counted.items != NO_ITEM).sum(axis=1) == size, :size]
     columns = np.searchsorted(train.coding.offsets, items, side="right") - 1

@@ -13,8 +13,8 @@ from bdt_core.groups.slices.bound import Combined, count_within_bound
 from bdt_core.groups.slices.coding import Items
 from bdt_core.groups.slices.contrasts import Contrasts, contrasts, moments, repeats_a_part
 from bdt_core.groups.slices.counting import NO_ITEM
-from bdt_core.groups.slices.outcome import Counted
-from bdt_core.groups.slices.part import Part
+from bdt_core.groups.slices.outcome import CountedOutcome
+from bdt_core.groups.slices.part import CodedPart
 from bdt_core.groups.slices.settings import Settings
 from bdt_core.inference import mid_p_value
 from bdt_core.inference.means import welch_t
@@ -50,12 +50,12 @@ class Candidates:
         order = np.argsort(-z, kind="stable")
         return order[z[order] >= SCREEN_Z][:most]
 
-    def p_values(self, train: Part) -> list[float | None]:
+    def p_values(self, train: CodedPart) -> list[float | None]:
         """Two-sided ones of every slice on the rows it was found on; 1 where it fares no worse."""
         sums, n = train.outcome.sums_and_rows(self.totals)
         all_sums, all_n = train.outcome.sums_and_rows(train.whole)
         worse = self.contrasts.harm > 0
-        if isinstance(train.outcome, Counted):
+        if isinstance(train.outcome, CountedOutcome):
             counts = np.stack([sums, n, all_sums - sums, all_n - n], axis=1).astype(np.int64).tolist()
             return [mid_p_value(*four) if harmed else 1.0 for four, harmed in zip(counts, worse, strict=True)]
         squares = self.totals[:, 2]
@@ -64,7 +64,7 @@ class Candidates:
         return [None if math.isnan(p) else float(p) for p in np.where(worse, t.p_value, 1.0)]
 
 
-def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: Settings) -> Candidates:
+def find_candidates(train: CodedPart, test_rows: int, min_train_rows: int, settings: Settings) -> Candidates:
     """Find every conjunction with enough rows, as far as the bound of the search reaches.
 
     A slice that has the rows of one of its parts is none of its own.
@@ -88,5 +88,5 @@ def find_candidates(train: Part, test_rows: int, min_train_rows: int, settings: 
     return Candidates(items, rows[enough], counted.totals[enough], against_rest[enough], combined)
 
 
-def _contrasts(train: Part, totals: NDArray[Any]) -> Contrasts:
+def _contrasts(train: CodedPart, totals: NDArray[Any]) -> Contrasts:
     return contrasts(train.outcome, train.measure.harm_sign, totals, train.whole, train.design_effect)

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.groups.slices.counting import NO_ITEM, slice_keys
-from bdt_core.groups.slices.outcome import Counted, Outcome
+from bdt_core.groups.slices.outcome import CountedOutcome, Outcome
 from bdt_core.inference import newcombe_interval, welch_interval
 
 Floats = NDArray[np.float64]
@@ -182,7 +182,7 @@ def adds_to(
     both = np.stack([part, parent - part])
     (sum_in, sum_rest), (n_in, n_rest) = outcome.sums_and_rows(both)
     few = min(n_in, n_rest)
-    if isinstance(outcome, Counted):
+    if isinstance(outcome, CountedOutcome):
         if few < 1:
             return False
         low, high = newcombe_interval(sum_in / shrink, n_in / shrink, sum_rest / shrink, n_rest / shrink, 1.0 - alpha)

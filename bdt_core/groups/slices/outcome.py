@@ -21,7 +21,7 @@ _STEPS = 2.0**_BITS
 
 
 @dataclass(frozen=True)
-class Counted:
+class CountedOutcome:
     """A rate, or an outcome of two values. Totals of a slice are its rows per code.
 
     Attributes
@@ -37,7 +37,7 @@ class Counted:
     numbers: int = 2
 
     @classmethod
-    def of(cls, low: float, high: float) -> Counted:
+    def of(cls, low: float, high: float) -> CountedOutcome:
         """Of the smallest and the largest value; a lone 0 or 1 is one of two."""
         return cls() if low == high and low in (0, 1) else cls(low, high - low)
 
@@ -126,7 +126,7 @@ class Summed:
         return float((squares - total * total / n) / (n - 1.0)) if n > 1 else 0.0
 
 
-Outcome = Counted | Summed
+Outcome = CountedOutcome | Summed
 
 
 def outcomes_alike(parts: Sequence[tuple[Blocks, SeenValues]], is_rate: bool) -> list[Outcome]:
@@ -140,10 +140,10 @@ def outcomes_alike(parts: Sequence[tuple[Blocks, SeenValues]], is_rate: bool) ->
     """
     if is_rate:
         outside = any(seen.span.high > 1.0 for _, seen in parts)
-        return [Counted(numbers=3 if outside else 2)] * len(parts)
+        return [CountedOutcome(numbers=3 if outside else 2)] * len(parts)
     seen = parts[0][1]
     for _, other in parts[1:]:
         seen += other
     if seen.values is not None and seen.values.size <= 2:
-        return [Counted.of(seen.span.low, seen.span.high)] * len(parts)
+        return [CountedOutcome.of(seen.span.low, seen.span.high)] * len(parts)
     return [Summed(scale_of(table, one)) for table, one in parts]

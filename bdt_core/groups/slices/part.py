@@ -26,7 +26,7 @@ from bdt_core.groups.slices.counting import (
     slice_keys,
 )
 from bdt_core.groups.slices.measure import Measure
-from bdt_core.groups.slices.outcome import Counted, Outcome, Summed
+from bdt_core.groups.slices.outcome import CountedOutcome, Outcome, Summed
 from bdt_core.groups.slices.settings import Settings
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
@@ -43,7 +43,7 @@ MOST_CELLS_HELD = 1 << 25
 """So many counts of all blocks are held at a time; more slices are counted in several passes."""
 
 
-class Part:
+class CodedPart:
     """Rows with a known outcome, wherever they are.
 
     Parameters
@@ -90,13 +90,13 @@ class Part:
         """Of the outcome in any slice of whole persons: what their rows have in common, over all rows."""
         if self.persons is None:
             return 1.0
-        unit = 1.0 if isinstance(self.outcome, Counted) else self._steps.length
+        unit = 1.0 if isinstance(self.outcome, CountedOutcome) else self._steps.length
         return rows_alike(self._whole_of_persons, self.outcome.variance(self.whole) / unit**2)
 
     @property
     def lowest(self) -> float:
         """No outcome is lower."""
-        return self.outcome.zero if isinstance(self.outcome, Counted) else self.seen.span.low
+        return self.outcome.zero if isinstance(self.outcome, CountedOutcome) else self.seen.span.low
 
     @property
     def is_constant(self) -> bool:
@@ -169,7 +169,7 @@ class Part:
             Whether means take a permutation test where Welch's t cannot be relied on.
         """
         totals = self.totals_of(slices)
-        if isinstance(self.outcome, Counted):
+        if isinstance(self.outcome, CountedOutcome):
             events, n = self.outcome.sums_and_rows(totals)
             all_events, all_n = self.outcome.sums_and_rows(self.whole)
             comparisons = compare_count_arrays(
@@ -208,7 +208,7 @@ class Part:
 
     @cached_property
     def _steps(self) -> Steps:
-        if isinstance(self.outcome, Counted):
+        if isinstance(self.outcome, CountedOutcome):
             return Steps(self.outcome.zero, self.outcome.step)
         return Steps.of(self.outcome.scale if self.seen.values is None else self.seen.values)
 
@@ -346,7 +346,7 @@ def _of_persons(
     """What the persons of one block have in some slices; the slice without conditions is everybody."""
     coded = coding.of(block)
     who = persons.numbers(known_rows(block)[0][KEY].to_numpy())
-    counted = coded.values <= steps.low + steps.length if isinstance(coding.outcome, Counted) else None
+    counted = coded.values <= steps.low + steps.length if isinstance(coding.outcome, CountedOutcome) else None
     values = steps.count(coded.values)
     found = []
     for items in slices:

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.groups.slices.coding import CodedRows, Items
-from bdt_core.groups.slices.outcome import Counted
+from bdt_core.groups.slices.outcome import CountedOutcome
 from bdt_core.inference.exchange import permutation_p_value
 
 _CELLS_AT_ONCE = 8_000_000
@@ -68,7 +68,7 @@ def max_t_p_values(
 def _outcome(coded: CodedRows) -> tuple[NDArray[Any], NDArray[np.intp]]:
     """Outcome of the rows of the denominator, and where they are, in an order that depends on their content alone."""
     values: NDArray[Any]
-    if isinstance(coded.outcome, Counted):
+    if isinstance(coded.outcome, CountedOutcome):
         rows = np.flatnonzero(coded.payload < 2)
         values = coded.payload[rows].astype(np.float32 if rows.size < _EXACT_ROWS else np.float64)
     else:

@@ -20,7 +20,7 @@ from bdt_core.groups.slices.columns import SlicedColumn, fit_columns
 from bdt_core.groups.slices.contrasts import Prior, contrasts, prior, shrunken
 from bdt_core.groups.slices.measure import MEAN, Measure
 from bdt_core.groups.slices.outcome import outcomes_alike
-from bdt_core.groups.slices.part import Part, parts_of
+from bdt_core.groups.slices.part import CodedPart, parts_of
 from bdt_core.groups.slices.results import Bounded, LatticeNode, Slice, Slices
 from bdt_core.groups.slices.settings import Settings
 from bdt_core.groups.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
@@ -94,7 +94,7 @@ def search(
     excluded = (*(LeftOutColumn(name, "it is measured") for name in names if name in measure.columns), *unusable)
     outcomes = outcomes_alike(list(zip(tables, seen, strict=True)), is_rate=measure.metric != MEAN)
     parts = [
-        Part(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows, of_part)
+        CodedPart(table, Coding(tuple(fitted), outcome), measure, blocks, sample_rows, of_part)
         for table, outcome, blocks, of_part in zip(tables, outcomes, looks, persons, strict=False)
     ]
     on_train, on_test, in_sample = parts[0], parts[-1], test is None
@@ -165,8 +165,8 @@ def _bounded(candidates: Candidates, columns: Sequence[SlicedColumn]) -> tuple[B
 def _slices(
     tested: Tested,
     candidates: Candidates,
-    train: Part,
-    test: Part,
+    train: CodedPart,
+    test: CodedPart,
     conditions: Sequence[GroupCondition],
     shrunk: Sequence[float],
     settings: Settings,
@@ -217,7 +217,7 @@ def _slices(
     return tuple(sorted(slices, key=rank))
 
 
-def _design_effect(comparison: Comparison, test: Part) -> float:
+def _design_effect(comparison: Comparison, test: CodedPart) -> float:
     """That of a slice of persons with several rows; else 1."""
     if comparison.persons is None or comparison.persons.design_effect is None:
         return test.design_effect
@@ -225,7 +225,11 @@ def _design_effect(comparison: Comparison, test: Part) -> float:
 
 
 def _lattice(
-    slices: tuple[Slice, ...], test: Part, conditions: Sequence[GroupCondition], settings: Settings, in_sample: bool
+    slices: tuple[Slice, ...],
+    test: CodedPart,
+    conditions: Sequence[GroupCondition],
+    settings: Settings,
+    in_sample: bool,
 ) -> tuple[LatticeNode, ...]:
     """All parts of the first slice's conditions on the test rows."""
     if not slices:
@@ -244,7 +248,7 @@ def _reason(
     excluded: Sequence[LeftOutColumn],
     candidates: Candidates,
     tested: Tested,
-    train: Part,
+    train: CodedPart,
     min_train_rows: int,
     settings: Settings,
 ) -> str:

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from bdt_core.groups.slices.candidates import Candidates
 from bdt_core.groups.slices.coding import Items
 from bdt_core.groups.slices.contrasts import adds_to
-from bdt_core.groups.slices.part import Part
+from bdt_core.groups.slices.part import CodedPart
 from bdt_core.groups.slices.permutation import max_t_p_values
 from bdt_core.groups.slices.results import comparisons_of_selected
 from bdt_core.groups.slices.settings import Settings
@@ -66,7 +66,7 @@ class Tested:
         return comparisons_of_selected(self.weights[i], self.tests, selected)
 
 
-def tested_on_other_rows(candidates: Candidates, test: Part, settings: Settings) -> Tested:
+def tested_on_other_rows(candidates: Candidates, test: CodedPart, settings: Settings) -> Tested:
     """Test the slices with the strongest evidence of harm on rows that had no part in choosing them."""
     positions = candidates.strongest(settings.max_tests)
     items = [candidates.items[i] for i in positions]
@@ -77,7 +77,7 @@ def tested_on_other_rows(candidates: Candidates, test: Part, settings: Settings)
     return _tested(positions, items, compared, weights, _adjusted(weighted, items, test, settings), family, settings)
 
 
-def tested_in_sample(candidates: Candidates, rows: Part, settings: Settings) -> Tested:
+def tested_in_sample(candidates: Candidates, rows: CodedPart, settings: Settings) -> Tested:
     """Test every candidate on the rows it was found on, and keep those with the lowest p-values."""
     differences = candidates.contrasts.difference.tolist()
     family = [
@@ -112,7 +112,7 @@ def rank_weights(family: PValues) -> PValues:
     return weights
 
 
-def fold(tested: Tested, test: Part, alpha: float) -> list[int | None]:
+def fold(tested: Tested, test: CodedPart, alpha: float) -> list[int | None]:
     """Find the reported slice that each significant one is listed under.
 
     Whether it fares worse than the rest of that one is asked by an interval that allows for its selection.
@@ -169,7 +169,7 @@ def _tested(
     )
 
 
-def _harm_p_value(p_value: float | None, difference: float | None, part: Part, settings: Settings) -> float | None:
+def _harm_p_value(p_value: float | None, difference: float | None, part: CodedPart, settings: Settings) -> float | None:
     """One-sided p-value for harm, from a two-sided one; 1 unless the slice fares worse at the level of intervals.
 
     Setting p-values to 1 leaves every correction valid, and nothing is called significant that is not so alone.
@@ -179,7 +179,7 @@ def _harm_p_value(p_value: float | None, difference: float | None, part: Part, s
     return 0.5 * p_value if part.measure.harm_sign * difference > 0 and p_value <= settings.alpha else 1.0
 
 
-def _adjusted(family: PValues, items: list[Items], part: Part, settings: Settings) -> NDArray[np.float64]:
+def _adjusted(family: PValues, items: list[Items], part: CodedPart, settings: Settings) -> NDArray[np.float64]:
     """Adjusted p-values of a family of (weighted) one-sided ones; NaN where there is none."""
     if not settings.permutations:
         return adjust_p_values(family, "bh")

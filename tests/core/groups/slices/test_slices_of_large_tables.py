@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 from bdt_core.errors import DataError
 from bdt_core.groups.slices import Slices, columns, part
 from bdt_core.groups.slices.coding import Coding
-from bdt_core.groups.slices.outcome import Counted, Summed
+from bdt_core.groups.slices.outcome import CountedOutcome, Summed
 from bdt_core.groups.slices.stage import find_bias_slices
 from bdt_core.inference.summaries import Centring, look
 from bdt_core.spec import SliceSearch
@@ -175,7 +175,7 @@ def test_a_table_in_memory_is_coded_once_and_its_codes_go_nowhere():
     block = OneBlock(people(0, n=200).drop(columns=["rare", "number", "same"]))
     names = ["sex", "region"]
     fitted, _ = columns.fit_columns(block, block.frame, names, rows=200, bins=5, max_levels=50, min_rows=5)
-    coding = Coding(tuple(fitted), Counted())
+    coding = Coding(tuple(fitted), CountedOutcome())
     unused = pickle.dumps(coding)
     coded = coding.of(block)
     assert coding.of(block) is coded

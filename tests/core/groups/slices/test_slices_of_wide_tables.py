@@ -16,7 +16,7 @@ import pytest
 from bdt_core.audit import audit
 from bdt_core.groups.slices import Slices, bound, counting, find_slices
 from bdt_core.groups.slices.bound import most_combinations
-from bdt_core.groups.slices.part import Part
+from bdt_core.groups.slices.part import CodedPart
 from bdt_core.groups.slices.stage import find_bias_slices
 from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import SliceSearch, parse_spec
@@ -65,13 +65,13 @@ def as_bytes(one: Slices) -> bytes:
 def work(monkeypatch: pytest.MonkeyPatch) -> list[int]:
     """How many combinations of columns are counted, per pass."""
     counted: list[int] = []
-    plain = Part.count
+    plain = CodedPart.count
 
-    def count(part: Part, combinations: Any, *more: Any) -> Any:
+    def count(part: CodedPart, combinations: Any, *more: Any) -> Any:
         counted.append(len(combinations))
         return plain(part, combinations, *more)
 
-    monkeypatch.setattr(Part, "count", count)
+    monkeypatch.setattr(CodedPart, "count", count)
     return counted
 
 
