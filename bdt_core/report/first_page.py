@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from bdt_core.ranking import Finding
     from bdt_core.report.document import Document, Printed
     from bdt_core.spec import FoundBy
-    from bdt_core.verdict.scope import Scope
     from bdt_core.words import Unit
 
 GROUPS_TOLD = 3
@@ -554,9 +553,9 @@ def _first_page(document: Document) -> FirstPage:
         breaking_words=breaking_words,
         judged=tuple(dict.fromkeys(_judged(document, unit, names))),
         not_judged=tuple(dict.fromkeys(_not_judged(document, unit, names))),
-        reopened_by=next((one.reopened_by for one, _ in _searched(document) if one.reopened_by), None),
+        reopened_by=next((one.reopened_by for one in _searched(document) if one.reopened_by), None),
         reasons=tuple((names.column(one), one.because) for one in factors_in(document.spec) if one.because is not None),
-        limits_alike=any(scope.people == "places" for _, scope in _searched(document)),
+        limits_alike=any(one.scope.people == "places" for one in _searched(document)),
         better_by=document.bias_variable.better_by,
         more_is_worse=document.bias_variable.better == "lower",
         looked_at=tuple(
@@ -607,26 +606,23 @@ def _asks_use(document: Document, about: dict[str, Any]) -> bool:
     return bool(about.get("system") or bias.get("prediction") or groups.get("prediction"))
 
 
-def _searched(document: Document) -> Iterator[tuple[Any, Scope]]:
-    """Limits on people who were searched for, with what they are about."""
-    for limit in document.gate:
-        scope = getattr(limit, "scope", None)
-        if scope is not None:
-            yield limit, scope
+def _searched(document: Document) -> list[Any]:
+    """Limits on people who were searched for, which say what they are about."""
+    return [one for one in document.gate if getattr(one, "scope", None) is not None]
 
 
 def _agreed(document: Document) -> bool:
-    scopes = [scope for _, scope in _searched(document)]
-    return len(scopes) < len(document.gate) or not all(one.default for one in scopes)
+    searched = _searched(document)
+    return len(searched) < len(document.gate) or not all(one.scope.default for one in searched)
 
 
 def _passed_from(document: Document) -> Amount | None:
     """The largest share from which on a limit that holds rules groups out."""
     if document.verdict.verdict != "pass":
         return None
-    shares = [scope.ruled_out_from for one, scope in _searched(document) if one.verdict == "pass"]
-    known = [one for one in shares if one is not None]
-    return _share(max(known)) if known else None
+    shares = [one.scope.ruled_out_from for one in _searched(document) if one.verdict == "pass"]
+    largest = max((one for one in shares if one is not None), default=None)
+    return None if largest is None else _share(largest)
 
 
 def _unit_of_limit(limit: Any, unit: Unit) -> Unit:
@@ -637,8 +633,8 @@ def _unit_of_limit(limit: Any, unit: Unit) -> Unit:
 
 
 def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
-    for limit, scope in _searched(document):
-        own = _unit_of_limit(limit, unit)
+    for limit in _searched(document):
+        scope, own = limit.scope, _unit_of_limit(limit, unit)
         yield Judged(
             people=scope.people,
             conditions=scope.conditions,
@@ -653,7 +649,7 @@ def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
 
 
 def _not_judged(document: Document, unit: Unit, names: _Names) -> Iterator[NotJudged]:
-    for limit, _ in _searched(document):
+    for limit in _searched(document):
         own = _unit_of_limit(limit, unit)
         for group in limit.not_judged:
             conditions = tuple(map(names.condition, group.conditions))
@@ -673,29 +669,26 @@ def _declared_worst(
     document: Document, names: _Names, named: Sequence[tuple[GroupCondition, ...]]
 ) -> DeclaredWorst | None:
     """The declared group that fares worst: the worst of those for certain, where there are any."""
-    outcomes = getattr(document, "declared_outcomes", None)
+    outcomes = document.declared_outcomes
     if outcomes is None:
         return None
-    sign = 1.0 if document.bias_variable.better == "lower" else -1.0
-    worse = [
-        (bool(one.significant), sign * one.difference, facet, one)
-        for facet in outcomes.facets
-        for one in facet.groups
-        if one.difference is not None and sign * one.difference > 0.0
-    ]
+    harms = [(bool(one.significant), outcomes.harm(one) or 0.0, one) for each in outcomes.facets for one in each.groups]
+    worse = [each for each in harms if each[1] > 0.0]
     if not worse:
         return None
-    certain, _, _, group = max(worse, key=lambda each: each[:2])
+    certain, _, group = max(worse, key=lambda each: each[:2])
     conditions = tuple(map(names.condition, group.conditions))
     if conditions in named:
         return None
-    inside, outside = _amounts(group.mean, group.mean - group.difference, document.bias_variable.unit, names)
+    assert group.mean is not None
+    assert group.mean_others is not None  # it was compared
+    inside, outside = _amounts(group.mean, group.mean_others, document.bias_variable.unit, names)
     return DeclaredWorst(conditions, inside, outside, certain)
 
 
 def _breaking(document: Document, findings: Sequence[Finding]) -> tuple[Sequence[GroupCondition], str | None]:
     """Who is judged to break the limit for any group, unless somebody who is named breaks it."""
-    broken = [one for one, scope in _searched(document) if one.verdict == "fail" and scope.people != "places"]
+    broken = [one for one in _searched(document) if one.verdict == "fail" and one.scope.people != "places"]
     least = [one.low if one.remaining is None else one.remaining.remaining_low for one in findings]
     if not broken or any(low > broken[0].limit for low in least):
         return (), None
@@ -833,12 +826,21 @@ def _alike(comparison: AlikeComparison, unit: Unit, names: _Names, published: bo
     )
 
 
+def _base(is_enough: Callable[[int], bool], otherwise: int = _BASES[-1]) -> int:
+    """The smallest number of people, out of whom a share is said, of which something holds."""
+    return next(filter(is_enough, _BASES), otherwise)
+
+
+def _out_of(base: int, share: float) -> Amount:
+    return Amount(round(share * base), base)
+
+
 def _amounts(inside: float, outside: float, unit: Unit, names: _Names) -> tuple[Amount, Amount]:
     """Two means, of the smallest number of people of whom they are not the same number."""
     if unit != "rate":
         return Amount(inside, unit=names.unit), Amount(outside, unit=names.unit)
-    base = next((n for n in _BASES if round(inside * n) != round(outside * n)), _BASES[0])
-    return Amount(round(inside * base), base), Amount(round(outside * base), base)
+    base = _base(lambda n: round(inside * n) != round(outside * n), _BASES[0])
+    return _out_of(base, inside), _out_of(base, outside)
 
 
 def _size(difference: float, unit: Unit, names: _Names, *, floor: bool = True) -> Amount:
@@ -847,19 +849,23 @@ def _size(difference: float, unit: Unit, names: _Names, *, floor: bool = True) -
     if unit != "rate":
         return Amount(size, unit=names.unit)
     whole: Callable[[float], int] = math.floor if floor else round
-    base = next((n for n in _BASES if whole(size * n + _NOISE) >= 1), _BASES[-1])
+    base = _base(lambda n: whole(size * n + _NOISE) >= 1)
     return Amount(whole(size * base + _NOISE), base)
 
 
 def _share(share: float) -> Amount:
-    base = next((n for n in _BASES if round(share * n) >= 1), _BASES[-1])
-    return Amount(round(share * base), base)
+    return _out_of(_base_of(share), share)
+
+
+def _base_of(share: float) -> int:
+    """The smallest number of people of whom a share is one at least."""
+    return _base(lambda n: round(share * n) >= 1)
 
 
 def _exact(share: float) -> Amount:
     """A share that was chosen, such as one in twenty, without rounding."""
-    base = next((n for n in _BASES if abs(share * n - round(share * n)) < _NOISE * n and round(share * n)), _BASES[-1])
-    return Amount(round(share * base), base)
+    base = _base(lambda n: abs(share * n - round(share * n)) < _NOISE * n and round(share * n) != 0)
+    return _out_of(base, share)
 
 
 def _day(day: str | None) -> datetime.date | None:
@@ -894,7 +900,5 @@ def _underrepresented(document: Document, names: _Names) -> Iterator[Underrepres
         for level, n in counts.items():
             share, expected = audited.get(level, 0) / all_audited, n / every
             if share < _UNDER_HALF * expected:
-                base = next((b for b in _BASES if round(expected * b) >= 1), _BASES[-1])
-                yield Underrepresented(
-                    names.level(column, level), Amount(round(share * base), base), Amount(round(expected * base), base)
-                )
+                base = _base_of(expected)
+                yield Underrepresented(names.level(column, level), _out_of(base, share), _out_of(base, expected))

@@ -6,7 +6,7 @@ import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from importlib import metadata
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from bdt_core import words
 from bdt_core.clustering.clusters import Clusters
@@ -136,13 +136,17 @@ def _bias_variable(train: MeasuredOutcome, test: MeasuredOutcome) -> parts.BiasV
     settings = train.spec.bias_variable
     return parts.BiasVariable(
         **vars(wording(settings)),
-        kind="binary" if test.two_valued else "continuous",
+        kind=_kind(test),
         better=settings.better,
         better_by=settings.better_by or "guessed",
         train_mean=train.mean,
         test_mean=test.mean,
         unit=test.unit,
     )
+
+
+def _kind(outcome: MeasuredOutcome) -> Literal["binary", "continuous"]:
+    return "binary" if outcome.two_valued else "continuous"
 
 
 def _split(test: Rows, of_train: MeasuredOutcome, of_test: MeasuredOutcome, spec: AuditSpec) -> parts.Split:
@@ -168,11 +172,10 @@ def _of_clusters(
 ) -> dict[str, Any]:
     """The members of the document that are on clusters."""
     if clusters is None or significance is None or differences is None:
-        settings, kind = test.spec.significance, "binary" if test.two_valued else "continuous"
+        settings = test.spec.significance
         alone = everybody(
-            cast("Literal['binary', 'continuous']", kind), 1.0 - settings.alpha, NOT_SEARCHED,
-            rows=train.rows, test_rows=test.rows, mean=train.mean,
-        )  # fmt: skip
+            _kind(test), 1.0 - settings.alpha, NOT_SEARCHED, rows=train.rows, test_rows=test.rows, mean=train.mean
+        )
         return {
             "search": None,
             "stability": None,
@@ -223,8 +226,7 @@ def _cluster(cluster: ComparedCluster, clusters: Clusters) -> parts.Cluster:
         worse=cluster.worse,
         smallest_visible=cluster.smallest_visible,
         without=cluster.without,
-        corrected_low=_end(cluster.corrected, 0),
-        corrected_high=_end(cluster.corrected, 1),
+        **_corrected(cluster.corrected),
     )
 
 
@@ -232,8 +234,9 @@ def _who(cluster: ComparedCluster) -> str:
     return who_is_in(str(cluster.found.rule), cluster.rule_precision, cluster.rule_recall, cluster.found.path)
 
 
-def _end(interval: tuple[float, float] | None, side: Literal[0, 1]) -> float | None:
-    return None if interval is None else interval[side]
+def _corrected(interval: tuple[float, float] | None) -> dict[str, float | None]:
+    low, high = interval or (None, None)
+    return {"corrected_low": low, "corrected_high": high}
 
 
 def nodes_of(tree: ClusterTree) -> tuple[parts.Node, ...]:
@@ -302,8 +305,7 @@ def _feature(column: ColumnDifference) -> parts.Feature:
             mean_cluster=column.numeric.mean_a,
             mean_rest=column.numeric.mean_b,
             comparison=column.numeric,
-            corrected_low=_end(column.corrected, 0),
-            corrected_high=_end(column.corrected, 1),
+            **_corrected(column.corrected),
             **shared,
         )
     return parts.CategoricalFeature(
@@ -318,8 +320,7 @@ def _feature(column: ColumnDifference) -> parts.Feature:
                 comparison=level.comparison,
                 p_adjusted=level.p_adjusted,
                 significant=level.significant,
-                corrected_low=_end(level.corrected, 0),
-                corrected_high=_end(level.corrected, 1),
+                **_corrected(level.corrected),
             )
             for level in column.levels
         ),
@@ -345,14 +346,15 @@ def _proxies(column: ColumnDifference) -> Iterator[parts.Proxy]:
     compared = [(None, column.numeric, column.auc, column)] if column.numeric else of_levels
     for level, comparison, auc, tested in compared:
         if auc is not None:
+            low, high = tested.corrected or (None, None)
             yield parts.Proxy(
                 column=column.column,
                 level=level,
                 cluster=comparison.mean_a,
                 rest=comparison.mean_b,
                 difference=comparison.difference,
-                low=_end(tested.corrected, 0),
-                high=_end(tested.corrected, 1),
+                low=low,
+                high=high,
                 auc=auc.auc,
                 auc_low=auc.low,
                 auc_high=auc.high,
