@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
+from bdt_core.report.amounts import Amount, amount_of_difference, amounts_of_means
 from bdt_core.report.blocks import Block, Folded, Section, Table
-from bdt_core.report.first_page import Amount, NamedMeasure, _amounts, _Names, _size
+from bdt_core.report.plain_names import NamedMeasure, PlainNames
 from bdt_core.report.prose import read_in
 from bdt_core.report.write import canonical_json, write_together
 
@@ -144,7 +145,7 @@ def changes_page(changes: Changes) -> ChangesPage:
     from bdt_core.spec.factor import factors_in
 
     safe = Changes.from_dict(words.printable(changes.to_dict()))
-    names = _Names(safe.spec_a)
+    names = PlainNames(safe.spec_a)
     unit: Unit = "rate" if safe.is_rate else "value"
 
     def told(change: Change) -> ToldChange:
@@ -182,7 +183,7 @@ def changes_page(changes: Changes) -> ChangesPage:
         gaps=tuple(map(group, sorted(gaps, key=lambda one: _at_least(one.gap), reverse=True))),
         says=safe.says,
         limit=safe.limit,
-        allowed=_size(safe.limit.max_worse, unit, names, floor=False) if safe.limit else None,
+        allowed=amount_of_difference(safe.limit.max_worse, unit, names, floor=False) if safe.limit else None,
         has_findings=any(one.found_by != "groups" for one in safe.groups),
         too_small=tuple(map(conditions, safe.too_small)),
         min_people=safe.min_people,
@@ -291,7 +292,7 @@ def _at_least(change: Change | None) -> float:
     return max(change.low, -change.high, 0.0)
 
 
-def _told(change: Change, better: str, unit: Unit, names: _Names) -> ToldChange:
+def _told(change: Change, better: str, unit: Unit, names: PlainNames) -> ToldChange:
     certain = _at_least(change)
     worse = change.high if better == "lower" else -change.low
     scale = 100.0 if unit == "rate" else 1.0
@@ -299,13 +300,13 @@ def _told(change: Change, better: str, unit: Unit, names: _Names) -> ToldChange:
         round(scale * one, 1) if unit == "rate" else one
         for one in (change.a, change.b, change.difference, change.low, change.high)
     )
-    a, b = _amounts(change.a, change.b, unit, names)
+    a, b = amounts_of_means(change.a, change.b, unit, names)
     return ToldChange(
         a=a,
         b=b,
         more=change.difference > 0.0,
-        least=_size(certain, unit, names) if certain > 0.0 else None,
-        most=_size(worse, unit, names, floor=False) if worse > 0.0 else None,
+        least=amount_of_difference(certain, unit, names) if certain > 0.0 else None,
+        most=amount_of_difference(worse, unit, names, floor=False) if worse > 0.0 else None,
         numbers=numbers,
         says=change.says,
         became=_became(change),

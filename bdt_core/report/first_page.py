@@ -7,16 +7,24 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core.metrics import LOCAL_METRICS
+from bdt_core.report.amounts import (
+    Amount,
+    amount_of_chosen_share,
+    amount_of_difference,
+    amount_of_share,
+    amounts_of_means,
+    amounts_of_shares,
+)
 from bdt_core.report.blocks import Facts, FigureWords, Folded, Section
 from bdt_core.report.declared import are_all
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
-from bdt_core.report.names import Names
+from bdt_core.report.plain_names import NamedMeasure, PlainNames
 from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
 from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
@@ -29,55 +37,15 @@ if TYPE_CHECKING:
     from bdt_core.spec import FoundBy
     from bdt_core.words import Unit
 
-GROUPS_TOLD = 3
+_NAMED = 3
 _MAJORITY = 0.5
-_BASES = (100, 1_000, 10_000)
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
-_NOISE = 1e-9  # of floats: 0.29 x 100 is 29
 _LEFT, _SHORTEST = 4.0, 60.0
 PHONE = 360.0
 """The picture's words and bars end here: so much of the sheet is shown on a phone, a pixel or so for each point."""
 _NAME_LINE, _BAR = 12.0, 13.0
 _AMOUNT = 9.5
-
-
-@dataclass(frozen=True)
-class Amount:
-    """A mean as people say it: so many of 100 (or 1,000, or 10,000), or a number with its unit.
-
-    Attributes
-    ----------
-    number : float
-    of : int or None
-        None: it is a number.
-    unit : str or None
-    """
-
-    number: float
-    of: int | None = None
-    unit: str | None = None
-
-
-@dataclass(frozen=True)
-class NamedMeasure:
-    """What is counted of people.
-
-    Attributes
-    ----------
-    kind : str
-        How the bias variable is derived, "column" where it is one, or the metric of a local gap.
-    is_rate : bool
-    result : str
-        What the system says of people (or the column).
-    outcome : str or None
-        What really happened.
-    """
-
-    kind: str
-    is_rate: bool
-    result: str
-    outcome: str | None
 
 
 @dataclass(frozen=True)
@@ -460,7 +428,7 @@ def first_page(document: Printed) -> FirstPage:
 
 def measure(document: Document) -> NamedMeasure:
     """What is counted of people by the bias variable."""
-    return _Names(document.spec).measure(document.bias_variable.unit == "rate")
+    return PlainNames(document.spec).measure(document.bias_variable.unit == "rate")
 
 
 def first_section(document: Printed) -> Section:
@@ -518,12 +486,12 @@ def _first_page(document: Document) -> FirstPage:
     from bdt_core.spec import About  # which reads YAML
     from bdt_core.spec.factor import factors_in
 
-    names = _Names(document.spec)
+    names = PlainNames(document.spec)
     about: dict[str, Any] = {**dict.fromkeys(About.model_fields), **(document.spec.get("about") or {})}
     unit, ranked = document.bias_variable.unit, document.findings
     findings = ranked.findings if ranked else ()
-    breaking, breaking_words = _breaking(document, findings[:GROUPS_TOLD])
-    groups = tuple(_group(one, unit, document, names) for one in findings[:GROUPS_TOLD])
+    breaking, breaking_words = _breaking(document, findings[:_NAMED])
+    groups = tuple(_group(one, unit, document, names) for one in findings[:_NAMED])
     first_sight = _first_sight(document, names, groups)
     named = [one.conditions for one in (*groups, first_sight) if one is not None]
     scan = document.worst_groups
@@ -561,18 +529,18 @@ def _first_page(document: Document) -> FirstPage:
         looked_at=tuple(
             names.column(one.name) for one in document.data.columns if one.role in ("feature", "protected")
         ),
-        wrong=_exact(ranked.alpha) if ranked else None,
+        wrong=amount_of_chosen_share(ranked.alpha) if ranked else None,
         groups=groups,
         first_sight=first_sight,
         declared_worst=_declared_worst(document, names, named),
-        more_groups=len(findings[GROUPS_TOLD:]),
+        more_groups=len(findings[_NAMED:]),
         factors=tuple(map(names.column, factors_in(document.spec))),
         bound=None
         if ruled_out is None
         else Bound(
-            _share(ruled_out.min_share),
-            _size(ruled_out.largest_difference, unit, names, floor=False),
-            _exact(ruled_out.confidence),
+            amount_of_share(ruled_out.min_share),
+            amount_of_difference(ruled_out.largest_difference, unit, names, floor=False),
+            amount_of_chosen_share(ruled_out.confidence),
         ),
         too_small=tuple(
             dict.fromkeys(
@@ -622,7 +590,7 @@ def _passed_from(document: Document) -> Amount | None:
         return None
     shares = [one.scope.ruled_out_from for one in _searched(document) if one.verdict == "pass"]
     largest = max((one for one in shares if one is not None), default=None)
-    return None if largest is None else _share(largest)
+    return None if largest is None else amount_of_share(largest)
 
 
 def _unit_of_limit(limit: Any, unit: Unit) -> Unit:
@@ -632,7 +600,7 @@ def _unit_of_limit(limit: Any, unit: Unit) -> Unit:
     return "rate" if kind_of(limit).unit_of(limit, unit) == "rate" else "value"
 
 
-def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
+def _judged(document: Document, unit: Unit, names: PlainNames) -> Iterator[Judged]:
     for limit in _searched(document):
         scope, own = limit.scope, _unit_of_limit(limit, unit)
         yield Judged(
@@ -641,22 +609,22 @@ def _judged(document: Document, unit: Unit, names: _Names) -> Iterator[Judged]:
             tested=scope.tested,
             columns=tuple(map(names.column, scope.columns)),
             alike=tuple(map(names.column, scope.alike)),
-            share=None if scope.min_share is None else _share(scope.min_share),
-            allowed=_size(limit.limit, own, names, floor=False),
+            share=None if scope.min_share is None else amount_of_share(scope.min_share),
+            allowed=amount_of_difference(limit.limit, own, names, floor=False),
             default=scope.default,
             width=scope.width,
         )
 
 
-def _not_judged(document: Document, unit: Unit, names: _Names) -> Iterator[NotJudged]:
+def _not_judged(document: Document, unit: Unit, names: PlainNames) -> Iterator[NotJudged]:
     for limit in _searched(document):
         own = _unit_of_limit(limit, unit)
         for group in limit.not_judged:
             conditions = tuple(map(names.condition, group.conditions))
-            yield NotJudged(conditions, group.who, _size(group.at_least, own, names))
+            yield NotJudged(conditions, group.who, amount_of_difference(group.at_least, own, names))
 
 
-def _first_sight(document: Document, names: _Names, named: Sequence[NamedGroup]) -> NamedGroup | None:
+def _first_sight(document: Document, names: PlainNames, named: Sequence[NamedGroup]) -> NamedGroup | None:
     """Who is worse off for certain at first sight, where nobody who is named is the same people."""
     at_first_sight = document.findings.at_first_sight if document.findings else ()
     if not at_first_sight:
@@ -666,7 +634,7 @@ def _first_sight(document: Document, names: _Names, named: Sequence[NamedGroup])
 
 
 def _declared_worst(
-    document: Document, names: _Names, named: Sequence[tuple[GroupCondition, ...]]
+    document: Document, names: PlainNames, named: Sequence[tuple[GroupCondition, ...]]
 ) -> DeclaredWorst | None:
     """The declared group that fares worst: the worst of those for certain, where there are any."""
     outcomes = document.declared_outcomes
@@ -682,7 +650,7 @@ def _declared_worst(
         return None
     assert group.mean is not None
     assert group.mean_others is not None  # it was compared
-    inside, outside = _amounts(group.mean, group.mean_others, document.bias_variable.unit, names)
+    inside, outside = amounts_of_means(group.mean, group.mean_others, document.bias_variable.unit, names)
     return DeclaredWorst(conditions, inside, outside, certain)
 
 
@@ -702,66 +670,7 @@ def _breaking(document: Document, findings: Sequence[Finding]) -> tuple[Sequence
     return next((one.conditions for one in groups if one.words == broken[0].who), ()), None
 
 
-class _Names(Names):
-    """What readers call columns, levels and what is measured, in whole sentences."""
-
-    @staticmethod
-    def plain(name: str) -> str:
-        """A name as it is, with spaces where there are none."""
-        return " ".join(name.replace("_", " ").split()) or name
-
-    def column(self, name: str) -> str:
-        return self.label(name) or self.plain(name)
-
-    def levels(self, columns: tuple[str, ...], values: tuple[Any, ...]) -> str:
-        return " & ".join(self.level(column, one) for column, one in zip(columns, values, strict=True))
-
-    def measure(self, is_rate: bool) -> NamedMeasure:
-        bias = self.spec["bias_variable"]
-        result = bias["column"] or bias["prediction"]
-        positive = bias["positive"] if isinstance(bias["positive"], list) else [bias["positive"]]
-        known = (self.labels.get(result) or {}).get("levels") or {}
-        named = [known[str(one)] for one in positive if str(one) in known]
-        if bias["column"] is not None and is_rate:
-            is_named = known.get("1") or self.label(result)  # a share of a column of 0 and 1 is that of 1
-            return NamedMeasure("column", is_rate, is_named or f"{self.plain(result)} 1", None)
-        return NamedMeasure(
-            kind=bias["derive"] or "column",
-            is_rate=is_rate,
-            result=named[0] if named else self._with_value(result, positive),
-            outcome=self._with_value(bias["label"], positive) if bias["label"] else None,
-        )
-
-    def _with_value(self, column: str, positive: Sequence[Any]) -> str:
-        """A column with the one text that counts as positive in it: "result: pass"; 1 goes without saying."""
-        name = self.column(column)
-        return f"{name}: {positive[0]}" if len(positive) == 1 and isinstance(positive[0], str) else name
-
-    def condition(self, condition: GroupCondition) -> GroupCondition:
-        """The same condition on a column as readers call it and its levels; whole numbers have whole bounds."""
-        low, high = condition.low, condition.high
-        if condition.whole:
-            low, high = (None if bound is None else float(math.floor(bound)) for bound in (low, high))
-        values = tuple(self.level(condition.column, value) for value in condition.values)
-        return replace(condition, column=self.column(condition.column), low=low, high=high, values=values)
-
-    def units_of_columns(self) -> dict[str, str]:
-        """The units of columns that have one, by what readers call the column."""
-        return {self.column(column): unit for column, unit in self.units.items()}
-
-    def all_but(self, condition: GroupCondition, *, has_missing: bool) -> GroupCondition | None:
-        """What holds for everybody for whom a condition does not hold, where that is said as shortly."""
-        if condition.kind == "values":
-            is_all_but = condition.excluded and condition.missing
-            return self.condition(replace(condition, excluded=False, missing=False)) if is_all_but else None
-        if condition.kind == "missing":
-            return self.condition(replace(condition, missing=not condition.missing))
-        if (condition.low is None) == (condition.high is None) or (has_missing and not condition.missing):
-            return None
-        return self.condition(replace(condition, low=condition.high, high=condition.low, missing=False))
-
-
-def _group(finding: Finding, unit: Unit, document: Document, names: _Names) -> NamedGroup:
+def _group(finding: Finding, unit: Unit, document: Document, names: PlainNames) -> NamedGroup:
     own = unit_of(finding, unit)
     alike = finding.remaining if finding.remaining and finding.remaining.has_people_alike else None
     published = document.publication is not None
@@ -775,7 +684,7 @@ def _group(finding: Finding, unit: Unit, document: Document, names: _Names) -> N
         more = measure.kind == "false_positive_rate" and finding.mean_inside > finding.mean_outside
     else:
         more = document.bias_variable.better == "lower"
-    inside, outside = _amounts(finding.mean_inside, finding.mean_outside, own, names)
+    inside, outside = amounts_of_means(finding.mean_inside, finding.mean_outside, own, names)
     return NamedGroup(
         conditions=tuple(map(names.condition, finding.conditions or finding.described)),
         found_by=finding.found_by,
@@ -790,23 +699,23 @@ def _group(finding: Finding, unit: Unit, document: Document, names: _Names) -> N
         compared_with=tuple(map(names.condition, finding.compared_with)),
         measure=measure,
         people=finding.rows,
-        share=_share(finding.share),
+        share=amount_of_share(finding.share),
         inside=inside,
         outside=outside,
         fares_worse=inside.number != outside.number
         and (finding.found_by == "local_bias" or (inside.number > outside.number) == more),
         more=more,
-        least=_size(finding.low, own, names) if finding.low > 0.0 else None,
+        least=amount_of_difference(finding.low, own, names) if finding.low > 0.0 else None,
         chance=next((n for n in _CHANCES if finding.p_value < 1 / n), math.floor(1 / max(finding.p_value, 0.05))),
         alike=_alike(alike, own, names, published) if alike else None,
         alone=finding.remaining is not None and not finding.remaining.has_people_alike,
         groups_before=finding.groups_before,
-        among_alike=_size(finding.difference, own, names, floor=False)
+        among_alike=amount_of_difference(finding.difference, own, names, floor=False)
         if finding.mean_alike is not None and finding.remaining is None
         else None,
         only_alike=finding.only_among_alike,
         better_off=bool((finding.mean_inside - finding.mean_outside) * (1.0 if more else -1.0) < 0.0),
-        gap=_size(gap, own, names, floor=False) if finding.compared_with else None,
+        gap=amount_of_difference(gap, own, names, floor=False) if finding.compared_with else None,
         place_words=finding.place_words,
         at_floor=finding.at_floor,
         most=most,
@@ -816,69 +725,27 @@ def _group(finding: Finding, unit: Unit, document: Document, names: _Names) -> N
     )
 
 
-def _alike(comparison: AlikeComparison, unit: Unit, names: _Names, published: bool) -> AmongAlike:
+def _alike(comparison: AlikeComparison, unit: Unit, names: PlainNames, published: bool) -> AmongAlike:
     """Of a comparison that counts harm as positive; what is published has a bound of 0 where it is proven."""
     return AmongAlike(
-        remaining=_size(max(comparison.remaining, 0.0), unit, names, floor=False),
+        remaining=amount_of_difference(max(comparison.remaining, 0.0), unit, names, floor=False),
         proven=comparison.remaining_low > 0.0 or (published and comparison.remaining_low == 0.0),
-        least=_size(comparison.remaining_low, unit, names) if comparison.remaining_low > 0.0 else None,
+        least=amount_of_difference(comparison.remaining_low, unit, names) if comparison.remaining_low > 0.0 else None,
         explains="a part" if comparison.explained_low > 0.0 else "nothing",
     )
-
-
-def _base(is_enough: Callable[[int], bool], otherwise: int = _BASES[-1]) -> int:
-    """The smallest number of people, out of whom a share is said, of which something holds."""
-    return next(filter(is_enough, _BASES), otherwise)
-
-
-def _out_of(base: int, share: float) -> Amount:
-    return Amount(round(share * base), base)
-
-
-def _amounts(inside: float, outside: float, unit: Unit, names: _Names) -> tuple[Amount, Amount]:
-    """Two means, of the smallest number of people of whom they are not the same number."""
-    if unit != "rate":
-        return Amount(inside, unit=names.unit), Amount(outside, unit=names.unit)
-    base = _base(lambda n: round(inside * n) != round(outside * n), _BASES[0])
-    return _out_of(base, inside), _out_of(base, outside)
-
-
-def _size(difference: float, unit: Unit, names: _Names, *, floor: bool = True) -> Amount:
-    """A difference, of the smallest number of people of whom it is one at least; a bound is never rounded up."""
-    size = abs(difference)
-    if unit != "rate":
-        return Amount(size, unit=names.unit)
-    whole: Callable[[float], int] = math.floor if floor else round
-    base = _base(lambda n: whole(size * n + _NOISE) >= 1)
-    return Amount(whole(size * base + _NOISE), base)
-
-
-def _share(share: float) -> Amount:
-    return _out_of(_base_of(share), share)
-
-
-def _base_of(share: float) -> int:
-    """The smallest number of people of whom a share is one at least."""
-    return _base(lambda n: round(share * n) >= 1)
-
-
-def _exact(share: float) -> Amount:
-    """A share that was chosen, such as one in twenty, without rounding."""
-    base = _base(lambda n: abs(share * n - round(share * n)) < _NOISE * n and round(share * n) != 0)
-    return _out_of(base, share)
 
 
 def _day(day: str | None) -> datetime.date | None:
     return None if day is None else datetime.date.fromisoformat(day)
 
 
-def _unknown(document: Document, names: _Names) -> Unknown | None:
+def _unknown(document: Document, names: PlainNames) -> Unknown | None:
     blanks = document.blanks
     if blanks is None:
         return None
     most, worst = next(iter(blanks.confirmed), None), blanks.worst
     shares = (most.share_inside, most.share_outside) if most else (0.0, 0.0)
-    inside, outside = _amounts(*shares, "rate", names)
+    inside, outside = amounts_of_means(*shares, "rate", names)
     size = 0.0 if worst is None else worst.worst_case
     return Unknown(
         people=blanks.rows,
@@ -886,12 +753,12 @@ def _unknown(document: Document, names: _Names) -> Unknown | None:
         inside=inside,
         outside=outside,
         worst=tuple(map(names.condition, worst.conditions)) if worst else (),
-        largest=_size(size, document.bias_variable.unit, names, floor=False) if size > 0.0 else None,
+        largest=amount_of_difference(size, document.bias_variable.unit, names, floor=False) if size > 0.0 else None,
         two_valued=blanks.two_valued,
     )
 
 
-def _underrepresented(document: Document, names: _Names) -> Iterator[Underrepresented]:
+def _underrepresented(document: Document, names: PlainNames) -> Iterator[Underrepresented]:
     """Groups with less than half the share among those audited that they have among the people it is used on."""
     facets = {one.columns: one for one in document.groups.facets} if document.groups else {}
     for column, counts in (document.spec.get("reference") or {}).items():
@@ -900,5 +767,4 @@ def _underrepresented(document: Document, names: _Names) -> Iterator[Underrepres
         for level, n in counts.items():
             share, expected = audited.get(level, 0) / all_audited, n / every
             if share < _UNDER_HALF * expected:
-                base = _base_of(expected)
-                yield Underrepresented(names.level(column, level), _out_of(base, share), _out_of(base, expected))
+                yield Underrepresented(names.level(column, level), *amounts_of_shares(share, expected))

@@ -18,9 +18,11 @@ from jinja2 import Environment, nodes
 
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.report import for_publication, render_html, render_markdown, render_pdf
+from bdt_core.report.amounts import Amount
 from bdt_core.report.blocks import Figure, Folded, plain
 from bdt_core.report.document import Printed
-from bdt_core.report.first_page import Amount, DeclaredWorst, FirstPage, _Names, first_page, first_section
+from bdt_core.report.first_page import DeclaredWorst, FirstPage, first_page, first_section
+from bdt_core.report.plain_names import PlainNames
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import read_in
 from bdt_core.report.translation import TEMPLATE, texts, translated
@@ -625,7 +627,7 @@ def test_a_share_of_a_column_of_0_and_1_is_that_of_1() -> None:
 
 def test_the_page_says_a_condition_as_every_search_does() -> None:
     page = first_page(printed(compas("en")))
-    names = _Names({"labels": {}, "units": {}, "bias_variable": {}})
+    names = PlainNames({"labels": {}, "units": {}, "bias_variable": {}})
     for low, high, whole in (
         (30.0, 40.0, True),
         (None, 40.0, True),
