@@ -79,11 +79,15 @@ def rate_value(name: str, x: words.Number) -> str:
 
 def rate_in_words(group: Group, rate: str) -> str:
     """A rate of a group with its interval, within a sentence."""
-    group_rate = asked(group.rates).get(rate)
+    group_rate = _rate_of(group, rate)
     if group_rate is None or group_rate.estimate is None:
         return of_ours("undefined")
     text, within = rate_value(rate, group_rate.estimate), limits(group_rate, rate)
     return joined([text, within], " ") if within else text
+
+
+def _rate_of(group: Group, rate: str) -> Rate | None:
+    return (group.rates or {}).get(rate)
 
 
 def limits(group_rate: Rate, rate: str) -> str:
@@ -129,7 +133,7 @@ def other_rates(facet: Facet) -> list[str]:
 
 def has_counts(facet: Facet, rate: str) -> bool:
     """Whether a rate is of events among some rows, in any group."""
-    rates = ((one.rates or {}).get(rate) for one in facet.groups)
+    rates = (_rate_of(one, rate) for one in facet.groups)
     return any(one is not None and one.events is not None for one in rates)
 
 
@@ -166,20 +170,19 @@ def lowest_and_highest(
 def comparable(facet: Facet, rate: str, left_out: Sequence[str]) -> list[tuple[Group, float]]:
     """Groups whose rate rests on enough rows to be compared, each with the rate."""
     out = set(left_out)
-    return [
-        (one, group_rate.estimate)
-        for one in facet.groups
-        if one.rates is not None
-        and one.group not in out
-        and (group_rate := one.rates.get(rate)) is not None
-        and finite(group_rate.estimate)
-    ]
+    rates = ((group, _rate_of(group, rate)) for group in facet.groups if group.group not in out)
+    return [(group, one.estimate) for group, one in rates if one is not None and finite(one.estimate)]
 
 
 def left_out(facet: Facet, rate: str) -> Sequence[str]:
     """Groups with too few rows to be compared in a rate."""
-    metrics = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
-    return next((one.left_out for one in facet.ranges if one.metric in metrics), [])
+    return next((one.left_out for one in _differences_in(facet, rate)), [])
+
+
+def _differences_in(facet: Facet, rate: str) -> list[GroupRange]:
+    """The largest differences of a grouping by criteria that ask for a rate to be equal."""
+    criteria = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
+    return [one for one in facet.ranges if one.metric in criteria]
 
 
 def figures_of_groups(document: Document) -> dict[str, tuple[Facet, Literal["rates", "map"]]]:
@@ -244,7 +247,7 @@ def title_group(document: Document, facet: Facet, rate: str) -> TitleGroup | Non
     Where nobody knows which way is worse it is the one with most more. None where rates have no counts, or there are
     fewer than two groups.
     """
-    rates = ((one.group, (one.rates or {}).get(rate)) for one in facet.groups)
+    rates = ((one.group, _rate_of(one, rate)) for one in facet.groups)
     known = [(group, one.events, one.n) for group, one in rates if one is not None and one.events is not None and one.n]
     if len(known) < 2:
         return None
@@ -253,8 +256,7 @@ def title_group(document: Document, facet: Facet, rate: str) -> TitleGroup | Non
     # Those more than expected: n (inside - outside) is this, but for the share of the others.
     group, of_group, n = max(known, key=lambda one: sign * (one[1] - one[2] * events / rows))
     inside, outside = of_group / n, (events - of_group) / (rows - n)
-    criteria = {f"{name}_difference" for name, one in CRITERIA.items() if one.rate == rate}
-    tested = next((one for one in facet.ranges if one.metric in criteria and one.estimate is not None), None)
+    tested = next((one for one in _differences_in(facet, rate) if one.estimate is not None), None)
     certain = None if tested is None else bool(tested.low if tested.significant is None else tested.significant)
     return TitleGroup(group, inside, outside, inside / outside if outside else None, certain)
 
@@ -401,7 +403,7 @@ def _panel(
 ) -> None:
     """One rate of all groups, on its own scale."""
     top, bottom = down
-    group_rates = [asked(one.rates).get(rate) for one in groups]
+    group_rates = [_rate_of(one, rate) for one in groups]
     ends = [x for one in group_rates if one is not None for x in (one.estimate, one.low, one.high)]
     low, high, ticks = _scale([x for x in ends if finite(x)])
 
@@ -513,7 +515,7 @@ def _cell(
         sheet.box(x - plate / 2, y - 11, plate, 22, fill="#f3f4f6", edge="#f3f4f6", round_by=2)
         sheet.text(x, y, "\n".join(few), size=SMALL, color=GREY, align="center")
         return
-    group_rate = group.rates.get(rate)
+    group_rate = _rate_of(group, rate)
     fill = "white" if shade is None else _mixed(shade)
     sheet.box(*box, fill=fill, edge=FAINT if shade is None else fill, round_by=2)
     if group_rate is None or not finite(group_rate.estimate):

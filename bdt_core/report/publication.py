@@ -164,7 +164,7 @@ def _published(report: parts.Document) -> parts.Document:
     coarse = Coarseness.of(report)
     facets = _published_facets(report.groups, coarse)
     publisher = _Publisher(report, coarse, facets)
-    gate = tuple(_limit(one, report, facets) for one in report.gate)
+    gate = _gate(report, facets)
     findings = publisher.findings(report.findings) if report.findings else None
     left_out = len(report.findings.findings) - len(findings.findings) if report.findings and findings else 0
     variable, train_rows = report.bias_variable, coarse.rounded(report.split.train_rows)
@@ -773,14 +773,12 @@ def _rough(x: float, unit: words.Unit) -> str:
     return f"{x * 100:.0f} %" if unit == "rate" else words.number(x)
 
 
-def _limit(outcome: LimitOutcome, report: parts.Document, facets: Sequence[_PublishedFacet]) -> LimitOutcome:
-    """A limit, its verdict and the group that decides, if that is told; the numbers on it are left out."""
-    kind = kind_of(outcome)
+def _gate(report: parts.Document, facets: Sequence[_PublishedFacet]) -> tuple[LimitOutcome, ...]:
+    """Limits, their verdicts and the groups that decide, if the form names them; the numbers on them are left out."""
     groups = {each.facet.facet: {group.group for group in each.facet.groups} for each in facets}
-    published: LimitOutcome = kind.for_publication(
-        outcome, kind.measured(outcome, report), report.bias_variable.unit, groups
-    )
-    return published
+    unit = report.bias_variable.unit
+    kinds = ((kind_of(outcome), outcome) for outcome in report.gate)
+    return tuple(kind.for_publication(one, kind.measured(one, report), unit, groups) for kind, one in kinds)
 
 
 def _verdict_sentence(report: parts.Document, gate: Sequence[LimitOutcome]) -> str:
