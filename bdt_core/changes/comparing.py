@@ -360,12 +360,12 @@ def change_of(difference: Difference, reach: tuple[float, float], sign: float) -
     says: Literal["worse", "better", "cannot_tell"] = (
         "worse" if harm[0] > 0.0 else "better" if harm[1] < 0.0 else "cannot_tell"
     )
-    return Change(difference.other.value, difference.one.value, difference.value, low, high, says)
+    return Change(difference.other.value, difference.first.value, difference.value, low, high, says)
 
 
 def _narrower(overall: Difference, critical: float) -> float | None:
     """How much longer the interval would be if B's people were others."""
-    paired, apart = (Difference(overall.one, overall.other, paired=one).arms(critical) for one in (True, False))
+    paired, apart = (Difference(overall.first, overall.other, paired=one).arms(critical) for one in (True, False))
     return sum(apart) / sum(paired) if sum(paired) > 0.0 else None
 
 

@@ -202,29 +202,33 @@ def _nothing_found(history: History) -> str:
     return sentences(clean, *(one.sentence for one in open_ones))
 
 
-def _named(one: Stream) -> str:
+def _named(stream: Stream) -> str:
     return say(
         "{metric} by {name}, {group} less {reference}",
-        metric=of_ours(one.metric.replace("_", " ")),
-        name=one.facet,
-        group=one.group,
-        reference=one.reference,
+        metric=of_ours(stream.metric.replace("_", " ")),
+        name=stream.facet,
+        group=stream.group,
+        reference=stream.reference,
     )
 
 
-def _changed(one: Stream) -> str:
-    return say("{what}: {size}", what=_named(one), size=_points(one.drift.change, one.drift.low, one.drift.high))
+def _changed(stream: Stream) -> str:
+    return say(
+        "{what}: {size}", what=_named(stream), size=_points(stream.drift.change, stream.drift.low, stream.drift.high)
+    )
 
 
-def _differs(one: Stream, history: History) -> str:
-    difference: str = say("{what}: {size}", what=_named(one), size=_points(one.difference, one.low, one.high))
-    if one.alarm is None:
+def _differs(stream: Stream, history: History) -> str:
+    difference: str = say(
+        "{what}: {size}", what=_named(stream), size=_points(stream.difference, stream.low, stream.high)
+    )
+    if stream.alarm is None:
         return difference
-    return joined([difference, say("since batch {batch}", batch=AsItIs(history.batches[one.alarm].id))], ", ")
+    return joined([difference, say("since batch {batch}", batch=AsItIs(history.batches[stream.alarm].id))], ", ")
 
 
-def _of_rows(one: SmallGroup) -> str:
-    return say("{group} ({name}): {N}", group=one.group, name=one.facet, N=words.count(one.rows))
+def _of_rows(small: SmallGroup) -> str:
+    return say("{group} ({name}): {N}", group=small.group, name=small.facet, N=words.count(small.rows))
 
 
 def _points(value: float | None, low: float | None, high: float | None) -> str:
@@ -232,6 +236,6 @@ def _points(value: float | None, low: float | None, high: float | None) -> str:
     return joined([say("{N} points", N=shown), say("[{low} to {high}]", low=at_least, high=at_most)], " ")
 
 
-def _listed(several: Sequence[str]) -> str:
-    more = [say("and {N} more", N=Numeral(str(len(several) - _NAMED)))] if len(several) > _NAMED else []
-    return joined([*several[:_NAMED], *more], "; ")
+def _listed(texts: Sequence[str]) -> str:
+    more = [say("and {N} more", N=Numeral(str(len(texts) - _NAMED)))] if len(texts) > _NAMED else []
+    return joined([*texts[:_NAMED], *more], "; ")

@@ -73,7 +73,7 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
     compared = [deciding, *(one.comparison for one in significance.clusters[1:])]
     p_values = adjust_p_values([one.p_value for one in compared], "holm")
     for one, comparison, p_value in zip(significance.clusters, compared, p_values, strict=True):
-        both, label = interval_at_once(comparison, len(compared)), one.found.label
+        both, label = interval_at_once(comparison, len(compared)), one.cluster.label
         if both is None or comparison.difference is None or np.isnan(p_value):
             continue
         if clusters.stability is not None and clusters.stability.clusters[label].jaccard < FOUND_AGAIN:
@@ -81,11 +81,11 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
         fits = words.rule_fits(one.rule_precision, one.rule_recall)
         who: str = say("cluster {N}, which no short rule describes", N=Numeral(label))
         if fits:
-            who = of_ours(str(one.found.rule))
+            who = of_ours(str(one.cluster.rule))
         yield _finding(
             who, "clusters", measured, (comparison.difference, *both), float(p_value), at_floor=_at_floor(comparison),
             better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),
-            described=one.found.rule.conditions if fits else (),
+            described=one.cluster.rule.conditions if fits else (),
             reach=_quantile(spec.significance.alpha / len(compared)), on_test_rows=True,
         )  # fmt: skip
 

@@ -202,19 +202,19 @@ def _stability(clusters: Clusters) -> parts.ClusteringStability | None:
 
 
 def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
-    stability = clusters.stability.clusters[one.found.label] if clusters.stability else None
+    stability = clusters.stability.clusters[one.cluster.label] if clusters.stability else None
     return parts.Cluster(
-        cluster=one.found.label,
-        train_rows=one.found.rows,
-        train_mean=one.found.mean,
-        train_gap=one.found.gap,
+        cluster=one.cluster.label,
+        train_rows=one.cluster.rows,
+        train_mean=one.cluster.mean,
+        train_gap=one.cluster.gap,
         test_rows=one.test_rows,
         test_mean=one.comparison.mean_a,
         description=_who(one),
-        rule=parts.ClusterRule(text=str(one.found.rule), precision=one.rule_precision, recall=one.rule_recall),
+        rule=parts.ClusterRule(text=str(one.cluster.rule), precision=one.rule_precision, recall=one.rule_recall),
         stability=None if stability is None else parts.FoundAgain(jaccard=stability.jaccard, word=stability.word),
-        path=one.found.path,
-        profile=one.found.profile,
+        path=one.cluster.path,
+        profile=one.cluster.profile,
         comparison=one.comparison,
         p_adjusted=one.p_adjusted,
         significant=one.significant,
@@ -227,7 +227,7 @@ def _cluster(one: ComparedCluster, clusters: Clusters) -> parts.Cluster:
 
 
 def _who(one: ComparedCluster) -> str:
-    return who_is_in(str(one.found.rule), one.rule_precision, one.rule_recall, one.found.path)
+    return who_is_in(str(one.cluster.rule), one.rule_precision, one.rule_recall, one.cluster.path)
 
 
 def _end(interval: tuple[float, float] | None, side: Literal[0, 1]) -> float | None:
@@ -271,7 +271,7 @@ def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> p
     if difference is None:
         return None
     harm = difference if significance.spec.bias_variable.better == "lower" else -difference
-    return parts.Shrinkage(train_gap=primary.found.gap, test_gap=harm)
+    return parts.Shrinkage(train_gap=primary.cluster.gap, test_gap=harm)
 
 
 def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Differences:
@@ -495,7 +495,7 @@ def _difference_told(one: ColumnDifference) -> str:
 
 
 def _warnings(significance: ClusterSignificance) -> list[str]:
-    small = [str(one.found.label) for one in significance.clusters if one.comparison.status != "tested"]
+    small = [str(one.cluster.label) for one in significance.clusters if one.comparison.status != "tested"]
     if significance.primary is None or not small:
         return []
     message = (

@@ -117,7 +117,7 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterL
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, limit, most, tested)
-    untested = [str(one.found.label) for one in candidates if _compared(one, limit, tested).status != "tested"]
+    untested = [str(one.cluster.label) for one in candidates if _compared(one, limit, tested).status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         yet = say("Yet cluster {as_is} had too few test rows to be tested.", as_is=", ".join(untested))
@@ -168,7 +168,7 @@ def _result(
         judged,
         kind="cluster",
         check=limit.check,
-        cluster=cluster.found.label if cluster else None,
+        cluster=cluster.cluster.label if cluster else None,
         limit=most,
         difference=judged.decides.value if judged else None,
         p_value=_compared(cluster, limit, tested).p_value if cluster else None,
@@ -194,13 +194,13 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
             "{rows2}"
         )
         values = {
-            "as_is": str(one.of.found.label),
+            "as_is": str(one.of.cluster.label),
             "rows": say("{N} persons", N=words.count(tested.persons)),
             "rows2": say("{N} rows", N=words.count(tested.test_rows)),
         }
     else:
         message = "The {measure} of cluster {as_is} is {size} {way} than everybody else's {interval}"
-        values = {"as_is": str(one.of.found.label)}
+        values = {"as_is": str(one.of.cluster.label)}
     told = say(
         message,
         size=words.size(one.value, unit),

@@ -228,7 +228,7 @@ def significance(tested: ClusterSignificance) -> Metadata:
         size = words.difference(comparison.difference, low, high, confidence=comparison.confidence, unit=tested.unit)
         rows.append(
             [
-                one.found.label,
+                one.cluster.label,
                 f"{one.test_rows:,}",
                 words.value(comparison.mean_a, tested.unit),
                 words.value(comparison.mean_b, tested.unit),
