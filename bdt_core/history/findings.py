@@ -1,4 +1,4 @@
-"""What is to be said of a history: is there drift, are there rows enough, is there a difference over time?"""
+"""Findings on a history: is there drift, are there rows enough, is there a difference over time?"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is expected of an audit's tables, built from its specification.
+"""Rules for an audit's tables, built from its specification.
 
 A rule pairs one expectation with the count that a person wants to see beside it. Counts only: no cell value.
 """
