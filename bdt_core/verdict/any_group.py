@@ -69,9 +69,9 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
         unit = self.unit_of(outcome, report.bias_variable.unit)
         difference, low, high = (words.size(x, unit) for x in (outcome.difference, outcome.low, outcome.high))
         if outcome.group is None:
-            return row._replace(found=say("any group by at most {size}", size=high), found_note="")
+            return row._replace(value=say("any group by at most {size}", size=high), value_note="")
         bounds = say("at least {least}, any group at most {most}", least=low, most=high)
-        return row._replace(found=say("{size} worse", size=difference), found_note=bounds)
+        return row._replace(value=say("{size} worse", size=difference), value_note=bounds)
 
 
 def _searched(limit: WorstGroupLimit, results: Findings) -> WorstGroups | None:

@@ -94,8 +94,8 @@ class Row(NamedTuple):
     on_note: str = ""
     allowed: str = ""
     allowed_note: str = ""
-    found: str = ""
-    found_note: str = ""
+    value: str = ""
+    value_note: str = ""
 
 
 class OfGroups(NamedTuple):
@@ -210,8 +210,8 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         return Row(
             on=self.title(outcome),
             allowed=allowed_in_words(outcome.tolerated, unit),
-            found=amount(outcome.estimate, unit),
-            found_note=interval_of(low, high),
+            value=amount(outcome.estimate, unit),
+            value_note=interval_of(low, high),
         )
 
     def meaning(self, outcome: OutcomeT) -> str | None:  # noqa: ARG002 - most mean what the verdict does
