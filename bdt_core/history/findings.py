@@ -22,7 +22,7 @@ _OF_SCORE: dict[str, AlertSeverity] = {
 
 
 @dataclass(frozen=True)
-class Finding(Result):
+class HistoryFinding(Result):
     """The answer to one question.
 
     Attributes
@@ -45,15 +45,15 @@ class Finding(Result):
     recommendation: Text
 
 
-def _no_batch() -> Finding:
-    return Finding(True, False, None, say("No batch has been counted yet."), _nothing_to_do())
+def _no_batch() -> HistoryFinding:
+    return HistoryFinding(True, False, None, say("No batch has been counted yet."), _nothing_to_do())
 
 
 def _nothing_to_do() -> str:
     return say("Nothing to do.")
 
 
-def drift_finding(history: History) -> Finding:
+def drift_finding(history: History) -> HistoryFinding:
     """Has a difference moved by more than `history.drift` in the latest batch, beyond what chance does?
 
     Parameters
@@ -92,7 +92,7 @@ def drift_finding(history: History) -> Finding:
                 N=Numeral(str(tested)),
                 **values,
             )
-        return Finding(True, False, None, sentences(sentence, also), _nothing_to_do())
+        return HistoryFinding(True, False, None, sentences(sentence, also), _nothing_to_do())
     sentence = say(
         "In batch {batch}, against the {Npast} before it, {N} of {Nall} differences moved by more than {size}: {what}.",
         N=Numeral(str(len(drifting))),
@@ -111,10 +111,10 @@ def drift_finding(history: History) -> Finding:
         say("Then {advice}.", advice=of_ours(RATES[first.metric].advice)),
     )
     worst = severest([severity_by_ratio(limit, abs(one.drift.change or 0.0)) for one in drifting])
-    return Finding(False, False, worst, sentences(sentence, also), advice)
+    return HistoryFinding(False, False, worst, sentences(sentence, also), advice)
 
 
-def volume_finding(history: History, batch: str | None = None) -> Finding:
+def volume_finding(history: History, batch: str | None = None) -> HistoryFinding:
     """Has every group at least `history.min_rows` rows in a batch (the latest by default)?
 
     Raises
@@ -126,13 +126,13 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
         return _no_batch()
     if batch is not None and batch in history.waiting:
         waits = say("Batch {batch} says nothing until its labels are there.", batch=AsItIs(batch))
-        return Finding(True, False, None, waits, _nothing_to_do())
+        return HistoryFinding(True, False, None, waits, _nothing_to_do())
     least = history.spec.history.min_rows
     values = {"Nleast": words.count(least), "batch": AsItIs(batch or history.batches[-1].id)}
     small = sorted(history.small_groups(batch), key=lambda one: one.rows)
     if not small:
         enough = say("Every group has at least {Nleast} rows in batch {batch}.", **values)
-        return Finding(True, False, None, enough, _nothing_to_do())
+        return HistoryFinding(True, False, None, enough, _nothing_to_do())
     sentence = say(
         "{N} group with fewer than {Nleast} rows in batch {batch}: {list}."
         if len(small) == 1
@@ -146,10 +146,10 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
         "these groups is not tested, and only all batches together say something of them.",
         N=words.count(least),
     )
-    return Finding(False, False, severity_by_ratio(small[0].rows, least), sentence, advice)
+    return HistoryFinding(False, False, severity_by_ratio(small[0].rows, least), sentence, advice)
 
 
-def difference_finding(history: History) -> Finding:
+def difference_finding(history: History) -> HistoryFinding:
     """Do all batches together show a difference, against a limit of the gate or, where there is none, by e-BH?"""
     if not history.batches:
         return _no_batch()
@@ -170,7 +170,7 @@ def difference_finding(history: History) -> Finding:
         )
         severities += [_OF_SCORE[severity_of(abs(one.difference or 0.0))] for one in shown]
     if not answers:
-        return Finding(True, False, None, _nothing_found(history), _nothing_to_do())
+        return HistoryFinding(True, False, None, _nothing_found(history), _nothing_to_do())
     if broken:
         first = broken[0]
         advice: str = say(
@@ -190,7 +190,7 @@ def difference_finding(history: History) -> Finding:
             ),
             say("If a difference of this size is tolerable, set a limit on it in the gate."),
         )
-    return Finding(False, bool(broken), severest(severities), sentences(*answers), advice)
+    return HistoryFinding(False, bool(broken), severest(severities), sentences(*answers), advice)
 
 
 def _nothing_found(history: History) -> str:

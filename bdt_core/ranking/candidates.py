@@ -29,11 +29,10 @@ from bdt_core.inference.permutation import PERMUTATIONS
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.metrics import LOCAL_METRICS
-from bdt_core.ranking.finding import Finding, Members
+from bdt_core.ranking.results import Finding, Members
 from bdt_core.said import Numeral, of_ours, say
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AuditSpec, FoundBy
-from bdt_core.spec import LocalBias as LocalBiasSettings
+from bdt_core.spec import AuditSpec, FoundBy, LocalBiasSection
 from bdt_core.spec.wording import wording
 
 _MOST_LEVELS = 100
@@ -226,7 +225,7 @@ def _in_cluster(frame: pd.DataFrame, *, clusters: Clusters, label: int) -> NDArr
 
 
 def _in_place(
-    frame: pd.DataFrame, *, local_bias: LocalBias, place: LocalCluster, settings: LocalBiasSettings, group: str
+    frame: pd.DataFrame, *, local_bias: LocalBias, place: LocalCluster, settings: LocalBiasSection, group: str
 ) -> NDArray[np.bool_]:
     names = local_bias.columns
     rows = frame[names] if names is not None else frame[settings.embeddings].to_numpy(dtype=np.float64)

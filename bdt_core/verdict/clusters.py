@@ -22,7 +22,7 @@ from bdt_core.verdict.judge import (
     judge,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_limit
+from bdt_core.verdict.kinds import AuditResults, PeopleLimitKind, default_limit
 from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.words import Verdict, clauses, sentences, which_way
 
@@ -56,10 +56,10 @@ class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
         "The clusters of two reports are different groups of people.",
     )
 
-    def by_its_own_search(self, limit: Limit, results: Findings) -> ClusterLimitResult:
+    def by_its_own_search(self, limit: Limit, results: AuditResults) -> ClusterLimitResult:
         return judge_clusters(limit, results.significance)
 
-    def scope_in(self, limit: Limit, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: Limit, most: float, results: AuditResults) -> Scope:
         shared = self.shared_scope(limit, most, results)
         if limit.check == "worst_cluster":
             return scope_of("cluster", **shared)

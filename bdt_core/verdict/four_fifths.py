@@ -18,7 +18,7 @@ from bdt_core.verdict.judge import (
     allowed_and_why,
     judge,
 )
-from bdt_core.verdict.kinds import Findings, LimitKind, OfGroups, Row
+from bdt_core.verdict.kinds import AuditResults, LimitKind, OfGroups, Row
 from bdt_core.verdict.words import clauses, judged_on, sentences
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
     names_groups = ("group", "reference")
     is_ratio = True
 
-    def judge(self, limit: FourFifthsLimit, results: Findings) -> FourFifthsLimitResult:
+    def judge(self, limit: FourFifthsLimit, results: AuditResults) -> FourFifthsLimitResult:
         return judge_four_fifths(limit, results.selection_rules)
 
     def title(self, outcome: FourFifthsLimitResult) -> str:

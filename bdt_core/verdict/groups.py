@@ -34,7 +34,7 @@ from bdt_core.verdict.judge import (
     judge,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, LimitKind, OfGroups, Row
+from bdt_core.verdict.kinds import AuditResults, LimitKind, OfGroups, Row
 from bdt_core.verdict.words import check_in_words, clauses, judged_on, sentences
 
 _NAMED = 10
@@ -94,7 +94,7 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     published = frozenset({"metric", "facet", "minimum", "maximum", "rule", "groups_judged"})
     names_groups = ("group",)
 
-    def judge(self, limit: MetricLimit, results: Findings) -> MetricLimitResult:
+    def judge(self, limit: MetricLimit, results: AuditResults) -> MetricLimitResult:
         counted = results.group_metrics or GroupMetrics(results.outcome.spec, (), (), ())
         return judge_metric(limit, counted, results.group_scores)
 

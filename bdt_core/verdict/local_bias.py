@@ -23,7 +23,7 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, PeopleLimitKind
+from bdt_core.verdict.kinds import AuditResults, PeopleLimitKind
 from bdt_core.verdict.scope import Scope, scope_of, width_of
 from bdt_core.verdict.words import Verdict, clauses, interval_of_several, judged_on, sentences
 
@@ -83,10 +83,10 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
     published = frozenset({"metric", "clusters_tested"})
     counts_blanks = False  # a gap is of people whose outcome is known
 
-    def by_its_own_search(self, limit: LocalBiasLimit, results: Findings) -> LocalBiasLimitResult:
+    def by_its_own_search(self, limit: LocalBiasLimit, results: AuditResults) -> LocalBiasLimitResult:
         return judge_local_bias(limit, results.local_bias)
 
-    def scope_in(self, limit: LocalBiasLimit, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: LocalBiasLimit, most: float, results: AuditResults) -> Scope:
         local = results.local_bias
         places = [one for one in local.logan.clusters if one.held_out.status == "tested"] if local else []
         shared = self.shared_scope(limit, most, results)

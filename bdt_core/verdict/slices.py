@@ -20,7 +20,7 @@ from bdt_core.verdict.judge import (
     judge,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_difference
+from bdt_core.verdict.kinds import AuditResults, PeopleLimitKind, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.words import Verdict, clauses, interval_of_several, sentences, which_way
 
@@ -76,10 +76,10 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
     )
     published = frozenset({"slices_tested"})
 
-    def by_its_own_search(self, limit: SliceLimit, results: Findings) -> SliceLimitResult:
+    def by_its_own_search(self, limit: SliceLimit, results: AuditResults) -> SliceLimitResult:
         return judge_slices(limit, results.slices, default_difference(results))
 
-    def scope_in(self, limit: SliceLimit, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: SliceLimit, most: float, results: AuditResults) -> Scope:
         searched = results.slices
         return scope_of(
             "intersections",

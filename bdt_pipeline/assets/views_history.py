@@ -15,7 +15,7 @@ from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_core.history import Finding, LimitOverTime, Stream
+    from bdt_core.history import HistoryFinding, LimitOverTime, Stream
     from bdt_pipeline.assets.values import History
 
 _STREAMS_PLOTTED = 30
@@ -142,7 +142,7 @@ def figure(followed: History) -> dg.MarkdownMetadataValue:
     return dg.MetadataValue.md(f"![differences over time](data:image/png;base64,{png})")
 
 
-def finding(answer: Finding) -> Metadata:
+def finding(answer: HistoryFinding) -> Metadata:
     """What a check says beside its verdict."""
     return {"severity": answer.severity or "none", "recommendation": answer.recommendation}
 

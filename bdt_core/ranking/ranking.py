@@ -23,7 +23,7 @@ from bdt_core.ranking.candidates import (
     name_of,
     with_rows,
 )
-from bdt_core.ranking.finding import Finding, Findings
+from bdt_core.ranking.results import Finding, Findings
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import AuditTable
