@@ -246,7 +246,7 @@ class Significance(Section):
     )
 
 
-class GroupsSection(Section, title="Groups"):
+class GroupsSection(Section):
     """Declared groups: compared by the 21 metrics, rates and the composite score, on all rows."""
 
     facets: list[str | list[str]] | None = Field(
