@@ -16,7 +16,7 @@ import dagster as dg
 from bdt_core import words
 from bdt_core.said import AsItIs, Column, Level, Numeral, Sentence, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
-from bdt_pipeline.resources.run_log import ToldList, ToldTable
+from bdt_pipeline.resources.run_log import MarkdownList, MarkdownTable
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -41,7 +41,7 @@ _FIGURES = {
 }
 
 
-def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> ToldTable:
+def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> MarkdownTable:
     """A table of texts.
 
     Examples
@@ -51,7 +51,7 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> ToldTable:
     | --- | --- |
     | a\\|b | 3 |
     """
-    return ToldTable(header, rows)
+    return MarkdownTable(header, rows)
 
 
 def columns_cell(columns: Sequence[str]) -> str:
@@ -414,9 +414,9 @@ def _schema(types: Mapping[str, str], roles: Mapping[str, str] | None = None) ->
     return dg.TableSchema([dg.TableColumn(name, kind, (roles or {}).get(name)) for name, kind in types.items()])
 
 
-def listed(lines: Sequence[str]) -> ToldList:
+def listed(lines: Sequence[str]) -> MarkdownList:
     """A list of sentences."""
-    return ToldList(lines)
+    return MarkdownList(lines)
 
 
 def _link(path: UPath) -> dg.MetadataValue[Any]:

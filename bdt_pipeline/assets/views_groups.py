@@ -16,7 +16,7 @@ from bdt_pipeline.assets.views import (
     numbers,
     table_of,
 )
-from bdt_pipeline.resources.run_log import ToldTable
+from bdt_pipeline.resources.run_log import MarkdownTable
 
 if TYPE_CHECKING:
     from bdt_core.fairness.characteristics import Burden
@@ -231,7 +231,7 @@ def _burdened(burden: Burden) -> str:
     return say("{condition}: {N}", condition=of_ours(burden.group), N=by)
 
 
-def _rates(facet: Any, min_rows: int) -> ToldTable:
+def _rates(facet: Any, min_rows: int) -> MarkdownTable:
     from bdt_core.metrics import shown_rates
 
     rates = [metric for name in shown_rates() for metric in facet.metrics.metrics if metric.name == name]

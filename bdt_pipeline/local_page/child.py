@@ -61,8 +61,8 @@ class Written:
 
 
 End = Failure | Looked | Written
-Told = Step | Notice | End
-Tell = Callable[[Told], None]
+Message = Step | Notice | End
+Tell = Callable[[Message], None]
 
 
 @dataclass(frozen=True)

@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 
 from bdt_core.said import say
-from bdt_pipeline.local_page.child import Audit, End, Failure, Look, Looked, Notice, Step, Told, Written
+from bdt_pipeline.local_page.child import Audit, End, Failure, Look, Looked, Message, Notice, Step, Written
 
 _PROGRAM = "from bdt_pipeline.local_page.child import main; main()"
 
@@ -78,7 +78,7 @@ class Work:
         try:
             with connection, suppress(EOFError, OSError):
                 while end is None:
-                    message: Told = connection.recv()
+                    message: Message = connection.recv()
                     match message:
                         case Step():
                             self.step = message
