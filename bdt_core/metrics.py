@@ -88,7 +88,7 @@ class Proportion:
 
 
 @dataclass(frozen=True, kw_only=True)
-class GroupMetric:
+class PerGroupMetric:
     """A metric that every group has by itself.
 
     Attributes
@@ -114,7 +114,7 @@ class GroupMetric:
 
 
 @dataclass(frozen=True, kw_only=True)
-class RateMetric(Proportion, GroupMetric):
+class RateMetric(Proportion, PerGroupMetric):
     """A rate: a proportion of a group's rows. Groups are compared in it, and slices can be searched for by it.
 
     Attributes
@@ -133,7 +133,7 @@ class RateMetric(Proportion, GroupMetric):
 
 
 @dataclass(frozen=True, kw_only=True)
-class ScoreMetric(GroupMetric):
+class ScoreMetric(PerGroupMetric):
     """A metric that is no rate, and is printed as a number.
 
     Attributes
@@ -762,7 +762,7 @@ class _Kind(Mapping[str, M], Generic[M]):
 
 RATES = _Kind(RateMetric)
 SCORES = _Kind(ScoreMetric)
-GROUP_METRICS = _Kind(GroupMetric)
+GROUP_METRICS = _Kind(PerGroupMetric)
 """Rates and scores."""
 CRITERIA = _Kind(Criterion)
 CLARIFY = _Kind(ClarifyMetric)

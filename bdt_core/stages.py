@@ -35,9 +35,7 @@ if TYPE_CHECKING:
     from bdt_core.shards.opening import Opened
     from bdt_core.shards.table import ShardedTable
     from bdt_core.significance import ClusterSignificance, FeatureDifferences
-    from bdt_core.spec import LocalBias as LocalBiasSettings
-    from bdt_core.spec import Mitigation as MitigationSettings
-    from bdt_core.spec import SliceSearch
+    from bdt_core.spec import LocalBiasSection, MitigationSection, SliceSearch
     from bdt_core.table.audit_table import AuditTable
     from bdt_core.table.rows import Rows
 
@@ -546,9 +544,9 @@ class Stages:
 
         return find_bias_slices(train, test, settings)
 
-    def find_local_bias(self, train: Rows, test: Rows, settings: LocalBiasSettings) -> LocalBias:
+    def find_local_bias(self, train: Rows, test: Rows, settings: LocalBiasSection) -> LocalBias:
         """Look for places in the data where groups are treated differently."""
-        from bdt_core.local_bias.stage import find_audited_local_bias
+        from bdt_core.local_bias.gaps import find_audited_local_bias
 
         return find_audited_local_bias(train, test, settings)
 
@@ -565,7 +563,7 @@ class Stages:
         spec: AuditSpec,
     ) -> Findings:
         """Put all findings into one list."""
-        from bdt_core.ranking.stage import rank_findings
+        from bdt_core.ranking.ranking import rank_findings
 
         return rank_findings(table, test, clusters, significance, worst_groups, slices, local_bias, declared, spec)
 
@@ -575,9 +573,9 @@ class Stages:
 
         return find_blanks(table, spec)
 
-    def mitigate(self, train: Rows, test: Rows, settings: MitigationSettings) -> Mitigation:
+    def mitigate(self, train: Rows, test: Rows, settings: MitigationSection) -> Mitigation:
         """Choose thresholds per group and measure what they change."""
-        from bdt_core.mitigation.stage import mitigate_audited
+        from bdt_core.mitigation.mitigating import mitigate_audited
 
         return mitigate_audited(train, test, settings)
 

@@ -140,7 +140,7 @@ def power_table(runs: int) -> pd.DataFrame:
             comparison = first.comparison if first else None
             ours += bool(found.significance.main_significant and together and (together.difference or 0.0) > 0.0)
             if first and comparison and comparison.p_value is not None and comparison.difference is not None:
-                curse.append((first.found.gap, comparison.difference))
+                curse.append((first.cluster.gap, comparison.difference))
             test = np.random.default_rng(seed).random(ROWS) < 0.2
             y = frame["y"].to_numpy()
             known = compare_samples(y[test & group], y[test & ~group], min_rows=5).p_value

@@ -20,12 +20,12 @@ from bdt_core.changes.measuring import (
     persons_sides,
     rows_sides,
 )
-from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
+from bdt_core.changes.results import Change, ChangedGroup, Changes, HeldToLimit, People
 from bdt_core.errors import DataError
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference.estimates import Difference, MeanEstimate, critical_value
 from bdt_core.inference.persons import Hashes, Persons, PersonSums
-from bdt_core.ranking.finding import Finding
+from bdt_core.ranking.results import Finding
 from bdt_core.spec import AuditSpec, FoundBy, reported_specification
 from bdt_core.spec.wording import wording
 from bdt_core.table.rows import Rows
@@ -179,7 +179,7 @@ def changes_of(
         return critical_value(settings.alpha, statements), critical_value(settings.alpha, statements, chosen)
 
     overall = _difference(everybody.b.inside, everybody.a.inside)
-    order: dict[bool, list[GroupChange]] = {True: [], False: []}
+    order: dict[bool, list[ChangedGroup]] = {True: [], False: []}
     for of_group, gap in zip(followed, gaps, strict=True):
         if of_group.is_there:
             of_finding = isinstance(of_group.group.who, Finding)
@@ -323,7 +323,7 @@ def _conditions(group: FollowedGroup) -> tuple[tuple[GroupCondition, ...], tuple
     return group.who, (), "groups"
 
 
-def _group_change(people: Followed, reach: tuple[float, float], sign: float, *, gap: bool) -> GroupChange:
+def _group_change(people: Followed, reach: tuple[float, float], sign: float, *, gap: bool) -> ChangedGroup:
     conditions, described, found_by = _conditions(people.group)
     who = people.group.who
     assert people.a.inside is not None
@@ -332,7 +332,7 @@ def _group_change(people: Followed, reach: tuple[float, float], sign: float, *, 
     if gap:
         after, before = (_difference(side.inside, side.outside) for side in (people.b, people.a))
         change = change_of(Difference(after, before), reach, sign)
-    return GroupChange(
+    return ChangedGroup(
         who=who.who if isinstance(who, Finding) else words.all_of([each.words for each in who]),
         found_by=found_by,
         conditions=conditions,
@@ -360,16 +360,16 @@ def change_of(difference: Difference, reach: tuple[float, float], sign: float) -
     says: Literal["worse", "better", "cannot_tell"] = (
         "worse" if harm[0] > 0.0 else "better" if harm[1] < 0.0 else "cannot_tell"
     )
-    return Change(difference.other.value, difference.one.value, difference.value, low, high, says)
+    return Change(difference.other.value, difference.first.value, difference.value, low, high, says)
 
 
 def _narrower(overall: Difference, critical: float) -> float | None:
     """How much longer the interval would be if B's people were others."""
-    paired, apart = (Difference(overall.one, overall.other, paired=one).arms(critical) for one in (True, False))
+    paired, apart = (Difference(overall.first, overall.other, paired=one).arms(critical) for one in (True, False))
     return sum(apart) / sum(paired) if sum(paired) > 0.0 else None
 
 
-def _held(max_worse: float, overall: Change, groups: Sequence[GroupChange], sign: float) -> HeldToLimit:
+def _held(max_worse: float, overall: Change, groups: Sequence[ChangedGroup], sign: float) -> HeldToLimit:
     """The limit, on everybody and on every group: the gate's judge decides."""
 
     def evidence(who: str | None, change: Change) -> Evidence[str | None]:

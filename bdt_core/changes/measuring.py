@@ -17,7 +17,7 @@ from bdt_core.inference.estimates import GroupMean, MeanOfPersons, MeanOfRows
 from bdt_core.inference.persons import Hashes, Persons, PersonSums, Steps, person_sums
 from bdt_core.inference.summaries import Summary, summarise
 from bdt_core.ranking.candidates import level_groups
-from bdt_core.ranking.finding import Finding
+from bdt_core.ranking.results import Finding
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import How, plus, ways

@@ -54,22 +54,22 @@ def compare_reported_groups(
     derive = a.spec.bias_variable.derive
     if derive is None or derive not in _RATES:
         raise DataError(f"Reports do not hold {wording(a.spec.bias_variable).name} of declared groups. {_MEND}")
-    found = [_means(one, document, *_RATES[derive]) for one, document in zip((a, b), documents, strict=True)]
-    facets = [columns for columns in found[0] if columns in found[1]]
+    means = [_means(one, document, *_RATES[derive]) for one, document in zip((a, b), documents, strict=True)]
+    facets = [columns for columns in means[0] if columns in means[1]]
     if not facets:
         raise DataError(f"The two reports have no declared groups in common. {_MEND}")
-    several: list[Followed] = []
+    followed: list[Followed] = []
     for columns in facets:
-        of_a, of_b = found[0][columns], found[1][columns]
+        of_a, of_b = means[0][columns], means[1][columns]
         for values in dict.fromkeys([*of_a, *of_b]):
             conditions = tuple(map(GroupCondition.of_level, columns, values))
-            several.append(Followed(FollowedGroup(conditions), _sides(of_a, values), _sides(of_b, values)))
-    whole = [_together(list(one[facets[0]].values())) for one in found]
+            followed.append(Followed(FollowedGroup(conditions), _sides(of_a, values), _sides(of_b, values)))
+    whole = [_together(list(one[facets[0]].values())) for one in means]
     everybody = Followed(EVERYBODY, *(Sides(one, None) for one in whole))
     if whole[0] is None or whole[1] is None:
         raise DataError(f"Too few people are in the groups of {', '.join(facets[0])} in A or in B. {_MEND}")
     people = People(None, whole[0].people, whole[1].people)
-    return changes_of(a, b, people, everybody, several, is_rate=True, max_worse=max_worse)
+    return changes_of(a, b, people, everybody, followed, is_rate=True, max_worse=max_worse)
 
 
 Means = dict[tuple[Any, ...], GroupMean | None]
@@ -85,8 +85,8 @@ def _means(compared: ComparedTable, document: Document, rate: str, complement: b
         raise DataError(f"The groups of {compared.name} measure another label or prediction than its audit. {_MEND}")
     critical = float(-ndtri((1.0 - groups["confidence"]) / 2.0))
 
-    def mean(one: Document) -> GroupMean | None:
-        known = (one["rates"] or {}).get(rate)
+    def mean(group: Document) -> GroupMean | None:
+        known = (group["rates"] or {}).get(rate)
         if known is None or known["estimate"] is None or known["low"] is None or not known["n"]:
             return None
         value, low, high = (float(known[key]) for key in ("estimate", "low", "high"))

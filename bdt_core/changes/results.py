@@ -39,7 +39,7 @@ class Change(Result):
 
 
 @dataclass(frozen=True)
-class GroupChange(Result):
+class ChangedGroup(Result):
     """What has become of a group.
 
     Attributes
@@ -141,7 +141,7 @@ class Changes(Result, Shown):
     narrower : float or None
         How many times as long the interval of `overall` would be if B's people were others; None where nobody was
         paired.
-    groups : tuple of GroupChange
+    groups : tuple of ChangedGroup
         Findings of A first, then declared groups.
     too_small : tuple of tuple of GroupCondition
         Declared groups, and findings, with too few people in A or in B.
@@ -181,7 +181,7 @@ class Changes(Result, Shown):
     people: People
     overall: Change
     narrower: float | None
-    groups: tuple[GroupChange, ...]
+    groups: tuple[ChangedGroup, ...]
     too_small: tuple[tuple[GroupCondition, ...], ...]
     min_people: int
     others_left_out: int

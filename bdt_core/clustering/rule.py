@@ -122,30 +122,30 @@ class _Column:
         size = max(self.conditions(), int(self.codes.max(initial=0)) + 1)
         rows = np.bincount(self.codes[met], minlength=size)
         hits = np.bincount(self.codes[met & inside], minlength=size)
-        wanted = int(inside.sum())
+        cluster_rows = int(inside.sum())
         if self.values is None:
-            return self._best_level(rows, hits, wanted)
+            return self._best_level(rows, hits, cluster_rows)
         known = slice(len(self.values))
-        bound = self._best_bound(rows[known], hits[known], wanted)
-        return max(bound, self._best_missing(rows, hits, wanted), key=lambda one: one[0])
+        bound = self._best_bound(rows[known], hits[known], cluster_rows)
+        return max(bound, self._best_missing(rows, hits, cluster_rows), key=lambda one: one[0])
 
-    def _best_missing(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, GroupCondition | None]:
+    def _best_missing(self, rows: Counts, hits: Counts, cluster_rows: int) -> tuple[float, GroupCondition | None]:
         """Whether a number is missing, or not."""
         assert self.values is not None
         missing, all_rows, all_hits = len(self.values), int(rows.sum()), int(hits.sum())
         if not 0 < rows[missing:].sum() < all_rows:
             return 0.0, None
         without, hit = int(rows[missing]), int(hits[missing])
-        is_missing, is_known = _f1(without, hit, wanted), _f1(all_rows - without, all_hits - hit, wanted)
+        is_missing, is_known = _f1(without, hit, cluster_rows), _f1(all_rows - without, all_hits - hit, cluster_rows)
         return float(max(is_missing, is_known)), _of_level(self.name, None, negated=bool(is_known > is_missing))
 
-    def _best_bound(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, GroupCondition | None]:
+    def _best_bound(self, rows: Counts, hits: Counts, cluster_rows: int) -> tuple[float, GroupCondition | None]:
         assert self.values is not None
         if np.count_nonzero(rows) < 2:
             return 0.0, None
         rows, hits = np.cumsum(rows), np.cumsum(hits)
-        up_to = _f1(rows[:-1], hits[:-1], wanted)
-        above = _f1(rows[-1] - rows[:-1], hits[-1] - hits[:-1], wanted)
+        up_to = _f1(rows[:-1], hits[:-1], cluster_rows)
+        above = _f1(rows[-1] - rows[:-1], hits[-1] - hits[:-1], cluster_rows)
         if up_to.max() >= above.max():
             at = int(up_to.argmax())
             return float(up_to[at]), GroupCondition(self.name, "interval", high=self._bound(at), whole=self.is_whole)
@@ -162,9 +162,9 @@ class _Column:
                 return short
         return value
 
-    def _best_level(self, rows: Counts, hits: Counts, wanted: int) -> tuple[float, GroupCondition | None]:
-        is_level = _f1(rows, hits, wanted)
-        is_not = _f1(rows.sum() - rows, hits.sum() - hits, wanted)
+    def _best_level(self, rows: Counts, hits: Counts, cluster_rows: int) -> tuple[float, GroupCondition | None]:
+        is_level = _f1(rows, hits, cluster_rows)
+        is_not = _f1(rows.sum() - rows, hits.sum() - hits, cluster_rows)
         negated = bool(is_not.max() > is_level.max())
         scores = is_not if negated else is_level
         at = int(scores.argmax())
@@ -191,8 +191,8 @@ def _rule(columns: list[_Column], inside: NDArray[np.bool_]) -> Rule:
     @cache  # the last look at each condition asks again what an earlier one asked
     def best(others: frozenset[GroupCondition]) -> tuple[float, GroupCondition | None]:
         met = np.ones(len(inside), dtype=bool)
-        for one in others:
-            met &= by_name[one.column].holds(one)
+        for condition in others:
+            met &= by_name[condition.column].holds(condition)
         return max((column.best(inside, met) for column in columns), key=lambda pair: pair[0])
 
     score = float(_f1(len(inside), inside.sum(), inside.sum()))
@@ -227,23 +227,25 @@ def _merged(conditions: list[GroupCondition], columns: list[_Column]) -> Rule:
     """Join bounds of a column, and levels that it must not have; a required level makes the latter superfluous."""
     required = {one.column for one in conditions if not _is_negated(one)}
     merged: dict[tuple[str, bool] | GroupCondition, GroupCondition] = {}
-    for one in conditions:
-        negated = _is_negated(one)
-        if negated and one.column in required:
+    for condition in conditions:
+        negated = _is_negated(condition)
+        if negated and condition.column in required:
             continue
-        key = one if one.kind != "interval" and not negated else (one.column, negated)
-        merged[key] = _joined(merged[key], one) if key in merged else one
+        key = condition if condition.kind != "interval" and not negated else (condition.column, negated)
+        merged[key] = _joined(merged[key], condition) if key in merged else condition
     by_name = {one.name: one for one in columns}
     return Rule(tuple(_positively(one, by_name[one.column]) for one in merged.values()))
 
 
-def _joined(one: GroupCondition, other: GroupCondition) -> GroupCondition:
+def _joined(first: GroupCondition, other: GroupCondition) -> GroupCondition:
     """Two intervals of a column, or two sides of what it must not be, as a condition that holds where both do."""
-    if one.kind == "interval":
-        lows, highs = ([x for x in pair if x is not None] for pair in ((one.low, other.low), (one.high, other.high)))
-        return replace(one, low=max(lows, default=None), high=min(highs, default=None))
-    values = tuple(dict.fromkeys([*one.values, *other.values]))
-    return replace(one if one.values else other, values=values, missing=one.missing and other.missing)
+    if first.kind == "interval":
+        lows, highs = (
+            [x for x in pair if x is not None] for pair in ((first.low, other.low), (first.high, other.high))
+        )
+        return replace(first, low=max(lows, default=None), high=min(highs, default=None))
+    values = tuple(dict.fromkeys([*first.values, *other.values]))
+    return replace(first if first.values else other, values=values, missing=first.missing and other.missing)
 
 
 def _positively(condition: GroupCondition, column: _Column) -> GroupCondition:
@@ -257,6 +259,6 @@ def _positively(condition: GroupCondition, column: _Column) -> GroupCondition:
     return GroupCondition.of_level(condition.column, others.pop())
 
 
-def _f1(rows: Any, hits: Any, wanted: Any) -> Any:
-    """F1 score of a rule that holds for ``rows`` rows, ``hits`` of them among the ``wanted``."""
-    return 2 * hits / (rows + wanted)
+def _f1(rows: Any, hits: Any, cluster_rows: Any) -> Any:
+    """F1 score of a rule that holds for ``rows`` rows, ``hits`` of them among the ``cluster_rows`` of the cluster."""
+    return 2 * hits / (rows + cluster_rows)

@@ -49,7 +49,7 @@ class ScoreCounts:
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _Scoring:
     """Whose scores are counted, and from where to where they are rounded, if they are."""
 
     table: CountTable
@@ -98,12 +98,12 @@ def count_scores(
             spans = source.map_source_blocks(partial(_span, score=table.score))
             span = min(0.0, *(low for low, _ in spans)), max(1.0, *(high for _, high in spans))
     head = replace(table, **table.each_sum(lambda array: array[:0]))  # the counts are of no use to the blocks
-    asked = _Asked(head, positive, thresholds or {}, span)
-    blocks = source.map_source_blocks(partial(_count_block, asked=asked))
+    scoring = _Scoring(head, positive, thresholds or {}, span)
+    blocks = source.map_source_blocks(partial(_count_block, scoring=scoring))
     counts = [_added(several) for several in zip(*blocks, strict=True)]
     if persons is None:
         return counts
-    placed = source.map_source_blocks(partial(_place_block, asked=asked, counts=counts, persons=persons))
+    placed = source.map_source_blocks(partial(_place_block, scoring=scoring, counts=counts, persons=persons))
     spreads = reduce(add, placed).spreads(len(counts), persons.size)
     return [replace(one, by_persons=spread) for one, spread in zip(counts, spreads, strict=True)]
 
@@ -142,9 +142,9 @@ def _span(frame: pd.DataFrame, score: str) -> tuple[float, float]:
     return float(values.min(initial=np.inf)), float(values.max(initial=-np.inf))
 
 
-def _count_block(frame: pd.DataFrame, asked: _Asked) -> list[ScoreCounts]:
+def _count_block(frame: pd.DataFrame, scoring: _Scoring) -> list[ScoreCounts]:
     """Scores of a block, group by group."""
-    scores, good, groups = _scored(frame, asked)
+    scores, good, groups = _scored(frame, scoring)
     return [_tallied(scores[rows], ~good[rows], good[rows]) for rows in groups]
 
 
@@ -168,9 +168,9 @@ class _Placed(PlacedSums):
         return spreads
 
 
-def _place_block(frame: pd.DataFrame, asked: _Asked, counts: Sequence[ScoreCounts], persons: Persons) -> _Placed:
+def _place_block(frame: pd.DataFrame, scoring: _Scoring, counts: Sequence[ScoreCounts], persons: Persons) -> _Placed:
     """How the rows of a block lie among all rows of their group."""
-    scores, good, groups = _scored(frame, asked)
+    scores, good, groups = _scored(frame, scoring)
     numbers_of_rows = persons.numbers(frame[KEY].to_numpy())
     places, steps = [np.zeros(0, dtype=np.int64)], [np.zeros(0, dtype=np.int64)]
     for group, (rows, of_group) in enumerate(zip(groups, counts, strict=True)):
@@ -184,14 +184,14 @@ def _place_block(frame: pd.DataFrame, asked: _Asked, counts: Sequence[ScoreCount
     return _Placed.of(together, np.ones_like(together), np.concatenate(steps))
 
 
-def _scored(frame: pd.DataFrame, asked: _Asked) -> tuple[NDArray[Any], NDArray[np.bool_], list[NDArray[np.intp]]]:
+def _scored(frame: pd.DataFrame, scoring: _Scoring) -> tuple[NDArray[Any], NDArray[np.bool_], list[NDArray[np.intp]]]:
     """Scores and favourable labels of a block, and the rows of each group with both."""
-    table, cuts = asked.table, asked.thresholds
+    table, cuts = scoring.table, scoring.thresholds
     assert table.score is not None
     assert table.label is not None
     scores = numbers(column(frame, table.score), table.score)
     label = code_column(frame, table.label, cuts.get(table.label))
-    good = favourable(label.levels, asked.positive)[label.codes]
+    good = favourable(label.levels, scoring.positive)[label.codes]
     known = column(frame, table.label).notna().to_numpy() & np.isfinite(scores)
     if table.prediction is not None:
         known &= column(frame, table.prediction).notna().to_numpy()
@@ -199,8 +199,8 @@ def _scored(frame: pd.DataFrame, asked: _Asked) -> tuple[NDArray[Any], NDArray[n
     index = {group: i for i, group in enumerate(groups)}
     order = np.argsort(codes, kind="stable")
     ends = np.cumsum(np.bincount(codes, minlength=len(groups)))
-    if asked.span is not None:
-        low, high = asked.span
+    if scoring.span is not None:
+        low, high = scoring.span
         scores = np.rint((np.where(known, scores, low) - low) / (high - low) * STEPS).astype(np.uint16)
     of_groups = []
     for group in table.groups:

@@ -3,7 +3,7 @@
 from bdt_core.history.batch import Batch, batch_of
 from bdt_core.history.change import Drift, Trend
 from bdt_core.history.findings import (
-    Finding,
+    HistoryFinding,
     difference_finding,
     drift_finding,
     volume_finding,
@@ -15,9 +15,9 @@ from bdt_core.history.results import GroupingHistory, History, SeenBatch, SmallG
 __all__ = [
     "Batch",
     "Drift",
-    "Finding",
     "GroupingHistory",
     "History",
+    "HistoryFinding",
     "LimitOverTime",
     "SeenBatch",
     "SmallGroup",

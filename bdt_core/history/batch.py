@@ -73,8 +73,8 @@ class Batch:
             The data is no batch of this schema.
         """
         if not isinstance(data, dict) or data.get("schema") != SCHEMA:
-            found = data.get("schema") if isinstance(data, dict) else type(data).__name__
-            raise DataError(f"Expected a batch of schema {SCHEMA}; found {found!r}.")
+            schema = data.get("schema") if isinstance(data, dict) else type(data).__name__
+            raise DataError(f"Expected a batch of schema {SCHEMA}; found {schema!r}.")
         try:
             return cls._of(data)
         except BDTError:
@@ -153,9 +153,9 @@ def doubtful(batches: Sequence[Batch], least: int) -> list[str]:
     least : int
     """
     same: dict[str, list[str]] = {}
-    for one in batches:
-        if max((table.rows for table in one.counts.tables), default=0) >= least:
-            same.setdefault(one.content, []).append(one.id)
+    for batch in batches:
+        if max((table.rows for table in batch.counts.tables), default=0) >= least:
+            same.setdefault(batch.content, []).append(batch.id)
     notes: list[str] = [
         say(
             "Batches {list} have the same counts in every group. If they are the same rows under several names, they "

@@ -1,4 +1,4 @@
-"""What is to be said of a history: is there drift, are there rows enough, is there a difference over time?"""
+"""Findings on a history: is there drift, are there rows enough, is there a difference over time?"""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _OF_SCORE: dict[str, AlertSeverity] = {
 
 
 @dataclass(frozen=True)
-class Finding(Result):
+class HistoryFinding(Result):
     """The answer to one question.
 
     Attributes
@@ -45,15 +45,15 @@ class Finding(Result):
     recommendation: Text
 
 
-def _no_batch() -> Finding:
-    return Finding(True, False, None, say("No batch has been counted yet."), _nothing_to_do())
+def _no_batch() -> HistoryFinding:
+    return HistoryFinding(True, False, None, say("No batch has been counted yet."), _nothing_to_do())
 
 
 def _nothing_to_do() -> str:
     return say("Nothing to do.")
 
 
-def drift_finding(history: History) -> Finding:
+def drift_finding(history: History) -> HistoryFinding:
     """Has a difference moved by more than `history.drift` in the latest batch, beyond what chance does?
 
     Parameters
@@ -92,7 +92,7 @@ def drift_finding(history: History) -> Finding:
                 N=Numeral(str(tested)),
                 **values,
             )
-        return Finding(True, False, None, sentences(sentence, also), _nothing_to_do())
+        return HistoryFinding(True, False, None, sentences(sentence, also), _nothing_to_do())
     sentence = say(
         "In batch {batch}, against the {Npast} before it, {N} of {Nall} differences moved by more than {size}: {what}.",
         N=Numeral(str(len(drifting))),
@@ -111,10 +111,10 @@ def drift_finding(history: History) -> Finding:
         say("Then {advice}.", advice=of_ours(RATES[first.metric].advice)),
     )
     worst = severest([severity_by_ratio(limit, abs(one.drift.change or 0.0)) for one in drifting])
-    return Finding(False, False, worst, sentences(sentence, also), advice)
+    return HistoryFinding(False, False, worst, sentences(sentence, also), advice)
 
 
-def volume_finding(history: History, batch: str | None = None) -> Finding:
+def volume_finding(history: History, batch: str | None = None) -> HistoryFinding:
     """Has every group at least `history.min_rows` rows in a batch (the latest by default)?
 
     Raises
@@ -126,13 +126,13 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
         return _no_batch()
     if batch is not None and batch in history.waiting:
         waits = say("Batch {batch} says nothing until its labels are there.", batch=AsItIs(batch))
-        return Finding(True, False, None, waits, _nothing_to_do())
+        return HistoryFinding(True, False, None, waits, _nothing_to_do())
     least = history.spec.history.min_rows
     values = {"Nleast": words.count(least), "batch": AsItIs(batch or history.batches[-1].id)}
     small = sorted(history.small_groups(batch), key=lambda one: one.rows)
     if not small:
         enough = say("Every group has at least {Nleast} rows in batch {batch}.", **values)
-        return Finding(True, False, None, enough, _nothing_to_do())
+        return HistoryFinding(True, False, None, enough, _nothing_to_do())
     sentence = say(
         "{N} group with fewer than {Nleast} rows in batch {batch}: {list}."
         if len(small) == 1
@@ -146,10 +146,10 @@ def volume_finding(history: History, batch: str | None = None) -> Finding:
         "these groups is not tested, and only all batches together say something of them.",
         N=words.count(least),
     )
-    return Finding(False, False, severity_by_ratio(small[0].rows, least), sentence, advice)
+    return HistoryFinding(False, False, severity_by_ratio(small[0].rows, least), sentence, advice)
 
 
-def difference_finding(history: History) -> Finding:
+def difference_finding(history: History) -> HistoryFinding:
     """Do all batches together show a difference, against a limit of the gate or, where there is none, by e-BH?"""
     if not history.batches:
         return _no_batch()
@@ -170,7 +170,7 @@ def difference_finding(history: History) -> Finding:
         )
         severities += [_OF_SCORE[severity_of(abs(one.difference or 0.0))] for one in shown]
     if not answers:
-        return Finding(True, False, None, _nothing_found(history), _nothing_to_do())
+        return HistoryFinding(True, False, None, _nothing_found(history), _nothing_to_do())
     if broken:
         first = broken[0]
         advice: str = say(
@@ -190,7 +190,7 @@ def difference_finding(history: History) -> Finding:
             ),
             say("If a difference of this size is tolerable, set a limit on it in the gate."),
         )
-    return Finding(False, bool(broken), severest(severities), sentences(*answers), advice)
+    return HistoryFinding(False, bool(broken), severest(severities), sentences(*answers), advice)
 
 
 def _nothing_found(history: History) -> str:
@@ -202,29 +202,33 @@ def _nothing_found(history: History) -> str:
     return sentences(clean, *(one.sentence for one in open_ones))
 
 
-def _named(one: Stream) -> str:
+def _named(stream: Stream) -> str:
     return say(
         "{metric} by {name}, {group} less {reference}",
-        metric=of_ours(one.metric.replace("_", " ")),
-        name=one.facet,
-        group=one.group,
-        reference=one.reference,
+        metric=of_ours(stream.metric.replace("_", " ")),
+        name=stream.facet,
+        group=stream.group,
+        reference=stream.reference,
     )
 
 
-def _changed(one: Stream) -> str:
-    return say("{what}: {size}", what=_named(one), size=_points(one.drift.change, one.drift.low, one.drift.high))
+def _changed(stream: Stream) -> str:
+    return say(
+        "{what}: {size}", what=_named(stream), size=_points(stream.drift.change, stream.drift.low, stream.drift.high)
+    )
 
 
-def _differs(one: Stream, history: History) -> str:
-    difference: str = say("{what}: {size}", what=_named(one), size=_points(one.difference, one.low, one.high))
-    if one.alarm is None:
+def _differs(stream: Stream, history: History) -> str:
+    difference: str = say(
+        "{what}: {size}", what=_named(stream), size=_points(stream.difference, stream.low, stream.high)
+    )
+    if stream.alarm is None:
         return difference
-    return joined([difference, say("since batch {batch}", batch=AsItIs(history.batches[one.alarm].id))], ", ")
+    return joined([difference, say("since batch {batch}", batch=AsItIs(history.batches[stream.alarm].id))], ", ")
 
 
-def _of_rows(one: SmallGroup) -> str:
-    return say("{group} ({name}): {N}", group=one.group, name=one.facet, N=words.count(one.rows))
+def _of_rows(small: SmallGroup) -> str:
+    return say("{group} ({name}): {N}", group=small.group, name=small.facet, N=words.count(small.rows))
 
 
 def _points(value: float | None, low: float | None, high: float | None) -> str:
@@ -232,6 +236,6 @@ def _points(value: float | None, low: float | None, high: float | None) -> str:
     return joined([say("{N} points", N=shown), say("[{low} to {high}]", low=at_least, high=at_most)], " ")
 
 
-def _listed(several: Sequence[str]) -> str:
-    more = [say("and {N} more", N=Numeral(str(len(several) - _NAMED)))] if len(several) > _NAMED else []
-    return joined([*several[:_NAMED], *more], "; ")
+def _listed(texts: Sequence[str]) -> str:
+    more = [say("and {N} more", N=Numeral(str(len(texts) - _NAMED)))] if len(texts) > _NAMED else []
+    return joined([*texts[:_NAMED], *more], "; ")

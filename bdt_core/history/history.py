@@ -69,11 +69,11 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
     counted, notes = count_batches(ordered, spec)
     followed = [_followed(one, spec) for one in counted]
     openings = [opening for one in followed for opening in one]
-    found = [
+    comparisons = [
         compare_rates_over_time(*one.pair.effective(), alpha=spec.significance.alpha, effect=spec.history.effect)
         for one in openings
     ]
-    discovered, alarms = _discoveries_over_time(found, spec.significance.alpha)
+    discovered, alarms = _discoveries_over_time(comparisons, spec.significance.alpha)
     drifts = drifts_of(
         [one.pair for one in openings],
         [one.rows_now for one in openings],
@@ -83,12 +83,13 @@ def follow(batches: Iterable[Batch], spec: AuditSpec) -> History:
         alpha=spec.significance.alpha,
     )
     streams = [
-        _stream(*parts, spec, look_back) for parts in zip(openings, found, discovered, alarms, drifts, strict=True)
+        _stream(*parts, spec, look_back)
+        for parts in zip(openings, comparisons, discovered, alarms, drifts, strict=True)
     ]
     limits, unfollowed = judge_limits(counted, spec, [one.id for one in ordered], look_back)
     groupings, start = [], 0
-    for one, its in zip(counted, followed, strict=True):
-        groupings.append(_grouping(one, streams[start : start + len(its)], spec))
+    for grouping, its in zip(counted, followed, strict=True):
+        groupings.append(_grouping(grouping, streams[start : start + len(its)], spec))
         start += len(its)
     return History(
         spec,
@@ -155,14 +156,14 @@ def _followed(counted: Counted, spec: AuditSpec) -> list[_Opening]:
 
 
 def _discoveries_over_time(
-    found: Sequence[SequentialComparison], alpha: float
+    comparisons: Sequence[SequentialComparison], alpha: float
 ) -> tuple[list[bool], list[int | None]]:  # fmt: skip
     """What e-BH finds on all batches together, and after which batch it first found it."""
-    first: list[int | None] = [None] * len(found)
-    now = [False] * len(found)
-    if not found:
+    first: list[int | None] = [None] * len(comparisons)
+    now = [False] * len(comparisons)
+    if not comparisons:
         return now, first
-    for look, e_values in enumerate(np.stack([one.e_value for one in found], axis=1)):
+    for look, e_values in enumerate(np.stack([one.e_value for one in comparisons], axis=1)):
         now = list(discoveries(e_values.tolist(), alpha))
         first = [look if at is None and seen else at for at, seen in zip(first, now, strict=True)]
     return now, first
@@ -170,7 +171,7 @@ def _discoveries_over_time(
 
 def _stream(
     opening: _Opening,
-    found: SequentialComparison,
+    comparison: SequentialComparison,
     discovered: bool,
     alarm: int | None,
     drift: Drift,
@@ -189,11 +190,11 @@ def _stream(
         reference_events=_whole(pair.reference_events),
         reference_rows=_whole(pair.reference_rows),
         effects=pair.effects,
-        difference=_known(found.difference[-1]),
-        low=_known(found.low[-1]),
-        high=_known(found.high[-1]),
-        e_value=float(found.e_value[-1]),
-        p_value=float(found.p_value[-1]),
+        difference=_known(comparison.difference[-1]),
+        low=_known(comparison.low[-1]),
+        high=_known(comparison.high[-1]),
+        e_value=float(comparison.e_value[-1]),
+        p_value=float(comparison.p_value[-1]),
         discovered=discovered,
         alarm=alarm,
         trend=trend_of(pair, look_back, spec.significance.alpha),

@@ -218,18 +218,18 @@ def judge_limits(
     list of str
         A note on the limits on metrics that cannot be followed so.
     """
-    found, others = [], []
+    judged, others = [], []
     for limit in spec.metric_limits:
         compared = compared_by(limit.metric, spec.favourable_outcome)
         if compared is None:
             others.append(check_name(limit))
         else:
             grouping = next((one for one in counted if one.facets == limit.facets), None)
-            found.append(_judge(limit, compared, grouping, spec, batches, look_back))
+            judged.append(_judge(limit, compared, grouping, spec, batches, look_back))
     if not others:
-        return tuple(found), []
+        return tuple(judged), []
     checks = joined([name_of_check(one) for one in others], ", ")
-    return tuple(found), [say("Not followed over time, being no differences or ratios of rates: {list}.", list=checks)]
+    return tuple(judged), [say("Not followed over time, being no differences or ratios of rates: {list}.", list=checks)]
 
 
 def _judge(
@@ -248,31 +248,31 @@ def _judge(
         return _untestable(limit, compared, spec, say("it needs a label"))
     if any(RATES[one].needs_prediction and prediction is None for one in compared.rates):
         return _untestable(limit, compared, spec, say("it needs a prediction"))
-    courses, judged, left_out = _courses(compared, counted, spec)
+    courses, groups_judged, left_out = _courses(compared, counted, spec)
     no_groups = say("no two groups have enough rows in the same batches")
     untestable = _untestable(limit, compared, spec, no_groups, left_out)
     if not courses:
         return untestable
     tolerated = Tolerated(limit.min, limit.max)
-    found = _judged(courses, tolerated)
-    one, since = found.decides.of
+    judged = _judged(courses, tolerated)
+    course, since = judged.decides.of
     broken_since = None if since is None else batches[since]
     return replace(
         untestable,
-        group=one.whose,
-        verdict=found.verdict,
-        value=float(one.value[-1]),
-        low=float(one.low[-1]),
-        high=float(one.high[-1]),
+        group=course.whose,
+        verdict=judged.verdict,
+        value=float(course.value[-1]),
+        low=float(course.low[-1]),
+        high=float(course.high[-1]),
         broken_since=broken_since,
-        severity=_severity(found, tolerated) if found.verdict == "fail" else None,
-        sentence=_sentence(limit, found, tolerated, batches, spec, left_out),
-        groups_judged=judged,
-        daily=_daily(one.pair, compared, spec),
-        values=_known(one.value),
-        lows=_known(one.low),
-        highs=_known(one.high),
-        trend=trend_of(one.pair, look_back, spec.significance.alpha, of_ratio=compared.is_ratio),
+        severity=_severity(judged, tolerated) if judged.verdict == "fail" else None,
+        sentence=_sentence(limit, judged, tolerated, batches, spec, left_out),
+        groups_judged=groups_judged,
+        daily=_daily(course.pair, compared, spec),
+        values=_known(course.value),
+        lows=_known(course.low),
+        highs=_known(course.high),
+        trend=trend_of(course.pair, look_back, spec.significance.alpha, of_ratio=compared.is_ratio),
     )
 
 
@@ -283,18 +283,18 @@ def _courses(compared: _Compared, counted: Counted, spec: AuditSpec) -> tuple[li
     for group, name in enumerate(counted.names):
         if group == reference:
             continue
-        several = [compared.pair(counted, rate, group, reference) for rate in compared.rates]
+        by_rate = [compared.pair(counted, rate, group, reference) for rate in compared.rates]
         rows = counted.rows[:, group].sum()
-        both = [(pair.rows > 0) & (pair.reference_rows > 0) for pair in several]
+        both = [(pair.rows > 0) & (pair.reference_rows > 0) for pair in by_rate]
         fewest = min(
             side[used].sum()
-            for pair, used in zip(several, both, strict=True)
+            for pair, used in zip(by_rate, both, strict=True)
             for side in (pair.rows, pair.reference_rows)
         )
         if rows < spec.significance.min_rows or fewest < FEWEST_IN_DENOMINATOR:
             left_out.add(name)
         else:
-            pairs.append((name, group, several))
+            pairs.append((name, group, by_rate))
     if not pairs:
         return [], 0, tuple(sorted(left_out))
     settings = {
@@ -304,20 +304,22 @@ def _courses(compared: _Compared, counted: Counted, spec: AuditSpec) -> tuple[li
     against = say("everybody else") if reference is None else counted.names[reference]
     judged = len(pairs) + (reference is not None)
     of = ratio_over_time if compared.is_ratio else compare_rates_over_time
-    found = [(name, group, [of(*pair.effective(), **settings) for pair in several]) for name, group, several in pairs]
+    sequences = [
+        (name, group, [of(*pair.effective(), **settings) for pair in several]) for name, group, several in pairs
+    ]
     if not compared.is_range:
         courses = []
-        for (name, _, (one,)), (_, _, (pair,)) in zip(found, pairs, strict=True):
+        for (name, _, (comparison,)), (_, _, (pair,)) in zip(sequences, pairs, strict=True):
             whose = say("{name} against {others}", name=name, others=against)
-            courses.append(_Course(whose, pair, *_turned(_sequence(one), compared.sign)))
+            courses.append(_Course(whose, pair, *_turned(_sequence(comparison), compared.sign)))
         return courses, judged, tuple(sorted(left_out))
     per_rate = []
     for i, rate in enumerate(compared.rates):
-        values = np.stack([_sequence(several[i]) for _, _, several in found])
-        groups = [reference, *(group for _, group, _ in found)]
+        values = np.stack([_sequence(several[i]) for _, _, several in sequences])
+        groups = [reference, *(group for _, group, _ in sequences)]
         range_of = _range_of_ratios if compared.is_ratio else _range_of_differences
         lowest, highest, course = range_of(values)
-        names = [against, *(name for name, _, _ in found)]
+        names = [against, *(name for name, _, _ in sequences)]
         pair = _between(compared, counted, rate, groups[lowest], groups[highest])
         per_rate.append(_Course(joined([names[lowest], names[highest]], " and "), pair, *course))
     return [_worst(per_rate, compared)], judged, tuple(sorted(left_out))
@@ -332,23 +334,23 @@ def _between(compared: _Compared, counted: Counted, rate: str, lowest: int | Non
     return compared.pair(counted, rate, second or 0, None).swapped
 
 
-def _sequence(one: SequentialComparison | SequentialRatio) -> Floats:
+def _sequence(comparison: SequentialComparison | SequentialRatio) -> Floats:
     """Value, sequence and limits over any stretch, shape (5, batches)."""
-    value = one.ratio if isinstance(one, SequentialRatio) else one.difference
-    return np.stack([value, one.low, one.high, one.at_least, one.at_most])
+    value = comparison.ratio if isinstance(comparison, SequentialRatio) else comparison.difference
+    return np.stack([value, comparison.low, comparison.high, comparison.at_least, comparison.at_most])
 
 
 def _turned(sequence: Floats, sign: int) -> Floats:
     return sequence if sign > 0 else -sequence[[0, 2, 1, 4, 3]]
 
 
-def _range_of_differences(found: Floats) -> tuple[int, int, Floats]:
+def _range_of_differences(sequences: Floats) -> tuple[int, int, Floats]:
     """Largest difference over all pairs of groups, from the differences of each from the reference.
 
     Any of them bounds the range from below; from above it is bounded by the highest less the lowest, the reference's
     own 0 among them. The positions of the lowest and the highest group come first; 0 is the reference.
     """
-    value, low, high, at_least, at_most = _filled(found, (0.0, -1.0, 1.0, -1.0, 1.0))
+    value, low, high, at_least, at_most = _filled(sequences, (0.0, -1.0, 1.0, -1.0, 1.0))
     ends = np.append(0.0, value[:, -1])
 
     def bounds(low: Floats, high: Floats) -> tuple[Floats, Floats]:
@@ -361,9 +363,9 @@ def _range_of_differences(found: Floats) -> tuple[int, int, Floats]:
     return int(ends.argmin()), int(ends.argmax()), course
 
 
-def _range_of_ratios(found: Floats) -> tuple[int, int, Floats]:
+def _range_of_ratios(sequences: Floats) -> tuple[int, int, Floats]:
     """Smallest ratio over all pairs of groups, from the ratios of each to the reference: bounded as the difference."""
-    value, low, high, at_least, at_most = _filled(found, (1.0, 0.0, np.inf, 0.0, np.inf))
+    value, low, high, at_least, at_most = _filled(sequences, (1.0, 0.0, np.inf, 0.0, np.inf))
     ends = np.append(1.0, value[:, -1])
 
     def smallest(low: Floats, high: Floats) -> Floats:
@@ -378,20 +380,20 @@ def _range_of_ratios(found: Floats) -> tuple[int, int, Floats]:
     return int(ends.argmin()), int(ends.argmax()), course
 
 
-def _filled(found: Floats, unknown: tuple[float, ...]) -> Floats:
+def _filled(sequences: Floats, unknown: tuple[float, ...]) -> Floats:
     """The parts of every group's sequence, shape (5, groups, batches), with what is unknown as wide as can be."""
-    parts = np.moveaxis(found, 1, 0)
+    parts = np.moveaxis(sequences, 1, 0)
     return np.where(np.isnan(parts), np.array(unknown)[:, None, None], parts)
 
 
-def _worst(several: Sequence[_Course], compared: _Compared) -> _Course:
+def _worst(courses: Sequence[_Course], compared: _Compared) -> _Course:
     """The larger of several ranges, or the smaller of ratios, by their value now."""
     worst = min if compared.is_ratio else max
-    decides = worst(several, key=lambda one: float(one.value[-1]))
+    decides = worst(courses, key=lambda one: float(one.value[-1]))
     of = np.min if compared.is_ratio else np.max
     names = ("value", "low", "high", "at_least", "at_most")
     return _Course(
-        decides.whose, decides.pair, *(of([getattr(one, name) for one in several], axis=0) for name in names)
+        decides.whose, decides.pair, *(of([getattr(one, name) for one in courses], axis=0) for name in names)
     )
 
 
@@ -407,9 +409,9 @@ def _known(values: Floats) -> tuple[float | None, ...]:
     return tuple(one if math.isfinite(one) else None for one in values.tolist())
 
 
-def _severity(found: Judgement[_Followed], tolerated: Tolerated) -> AlertSeverity:
+def _severity(judged: Judgement[_Followed], tolerated: Tolerated) -> AlertSeverity:
     """By the value so far, and by what it is for certain over some stretch until now; low where all is within again."""
-    course = found.decides.of.course
+    course = judged.decides.of.course
     ends = (float(course.value[-1]), float(course.at_least[-1]), float(course.at_most[-1]))
     beyond = [ends[0], *(ends[1:2] if tolerated.is_beyond(ends[1], math.inf) else ()),
               *(ends[2:] if tolerated.is_beyond(-math.inf, ends[2]) else ())]  # fmt: skip
@@ -419,11 +421,13 @@ def _severity(found: Judgement[_Followed], tolerated: Tolerated) -> AlertSeverit
 def _judged(courses: Sequence[_Course], tolerated: Tolerated) -> Judgement[_Followed]:
     """What a limit says of all courses: one that was ever broken for certain stays broken."""
     known = []
-    for one in courses:
-        stretches = zip(one.at_least.tolist(), one.at_most.tolist(), strict=True)
+    for course in courses:
+        stretches = zip(course.at_least.tolist(), course.at_most.tolist(), strict=True)
         since = next((i for i, both in enumerate(stretches) if tolerated.is_beyond(*both)), None)
-        low, high = (one.low[-1], one.high[-1]) if since is None else (one.at_least[since], one.at_most[since])
-        known.append(Evidence(_Followed(one, since), float(one.value[-1]), float(low), float(high)))
+        low, high = (
+            (course.low[-1], course.high[-1]) if since is None else (course.at_least[since], course.at_most[since])
+        )
+        known.append(Evidence(_Followed(course, since), float(course.value[-1]), float(low), float(high)))
     return judge(known, tolerated)
 
 
@@ -458,20 +462,20 @@ def _untestable(
 
 def _sentence(
     limit: MetricLimit,
-    found: Judgement[_Followed],
+    judged: Judgement[_Followed],
     tolerated: Tolerated,
     batches: Sequence[str],
     spec: AuditSpec,
     left_out: Sequence[str],
 ) -> str:
-    one, since = found.decides.of
-    value, low, high = (float(x[-1]) for x in (one.value, one.low, one.high))
+    course, since = judged.decides.of
+    value, low, high = (float(x[-1]) for x in (course.value, course.low, course.high))
     values = {"allowed": tolerated.allowed()}
     if since is None:
-        message = f"{{allowed}}, and {why(found, tolerated, interval='sequence')}"
-        message += ": the batches so far cannot tell" if found.verdict == "inconclusive" else ""
+        message = f"{{allowed}}, and {why(judged, tolerated, interval='sequence')}"
+        message += ": the batches so far cannot tell" if judged.verdict == "inconclusive" else ""
     else:
-        whole = tolerated.is_beyond(float(one.low[since]), float(one.high[since]))
+        whole = tolerated.is_beyond(float(course.low[since]), float(course.high[since]))
         of = "the whole sequence" if whole else "the whole sequence of the latest batches"
         message = f"{{allowed}}, and after batch {{as_is}} {of} was beyond it"
         message += "" if tolerated.is_beyond(low, high) or not whole else ", though it no longer is"
@@ -483,7 +487,7 @@ def _sentence(
         Nlevel=Numeral(f"{100 * (1 - spec.significance.alpha):.4g}"),
         low=words.number(low),
         high=words.number(high),
-        who=one.whose,
+        who=course.whose,
         batches=number_of_batches(len(batches)),
     )
     named = joined(left_out[:10], ", ")

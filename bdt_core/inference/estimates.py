@@ -171,22 +171,22 @@ class MeanOfGroups:
 class Difference:
     """One estimate less another; `paired` allows for what persons have in common in both."""
 
-    one: MeanEstimate
+    first: MeanEstimate
     other: MeanEstimate
     paired: bool = True
 
     @cached_property
     def value(self) -> float:
-        return self.one.value - self.other.value
+        return self.first.value - self.other.value
 
     @cached_property
     def by_person(self) -> Floats | None:
-        if self.one.by_person is None or self.other.by_person is None:
+        if self.first.by_person is None or self.other.by_person is None:
             return None
-        return self.one.by_person - self.other.by_person
+        return self.first.by_person - self.other.by_person
 
     def arms(self, critical: float) -> tuple[float, float]:
-        (low, high), (other_low, other_high) = self.one.arms(critical), self.other.arms(critical)
+        (low, high), (other_low, other_high) = self.first.arms(critical), self.other.arms(critical)
         r = self.correlation(critical)
         return _together(low, other_high, r), _together(high, other_low, r)
 
@@ -197,12 +197,12 @@ class Difference:
 
     def correlation(self, critical: float) -> float:
         """How far chance moves both the same way; of rates less half a person, as Newcombe has it, and not below 0."""
-        a, b = self.one.by_person, self.other.by_person
+        a, b = self.first.by_person, self.other.by_person
         if not self.paired or a is None or b is None:
             return 0.0
         size = math.sqrt(float(np.square(a).sum()) * float(np.square(b).sum()))
         r = min(max(float((a * b).sum()) / size, -1.0), 1.0) if size > 0.0 else 0.0
-        first, other = self.one, self.other
+        first, other = self.first, self.other
         if r <= 0.0 or not isinstance(first, MeanOfPersons) or not isinstance(other, MeanOfPersons):
             return r
         if not first.is_rate or not other.is_rate:

@@ -205,14 +205,14 @@ def required_rows(
         per_root = _normal_sum(alpha, power) * sd / least
     rows = max(1, math.ceil(per_root**2 * (1.0 - share)))
 
-    def found(n: int) -> bool:
+    def is_detectable(n: int) -> bool:
         others = max(n, round(n * (1.0 - share) / share))
         detectable = minimum_detectable_difference(n, others, base_rate=base_rate, sd=sd, alpha=alpha, power=power)
         return detectable <= least
 
-    while rows > 1 and found(rows - 1):
+    while rows > 1 and is_detectable(rows - 1):
         rows -= 1
-    while not found(rows):
+    while not is_detectable(rows):
         rows += 1
     return rows
 

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING
 from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
+    from bdt_core.local_bias.gaps import find_local_bias
     from bdt_core.local_bias.logan import LOGAN
     from bdt_core.local_bias.results import LocalBias
     from bdt_core.local_bias.rows import LocalRows
     from bdt_core.local_bias.settings import LocalBiasSettings
-    from bdt_core.local_bias.stage import find_local_bias
 
 __all__ = ["LOGAN", "LocalBias", "LocalBiasSettings", "LocalRows", "find_local_bias"]
 
@@ -21,6 +21,6 @@ _HOMES = {
     "LocalBias": "bdt_core.local_bias.results",
     "LocalBiasSettings": "bdt_core.local_bias.settings",
     "LocalRows": "bdt_core.local_bias.rows",
-    "find_local_bias": "bdt_core.local_bias.stage",
+    "find_local_bias": "bdt_core.local_bias.gaps",
 }
 __getattr__ = loader(__name__, _HOMES)

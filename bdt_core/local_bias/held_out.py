@@ -18,7 +18,7 @@ from bdt_core.inference import (
 from bdt_core.inference.comparison import PersonsCompared
 from bdt_core.inference.persons import Persons, PersonSums, compare_persons, person_sums, spread_of
 from bdt_core.local_bias.metrics import Integers, LocalMetrics, gaps, metric_by_group
-from bdt_core.local_bias.results import GroupValue, HeldOutGap, LocalCluster, or_none
+from bdt_core.local_bias.results import GroupInCluster, HeldOutGap, LocalCluster, or_none
 from bdt_core.local_bias.rows import LocalSides
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.said import Numeral, say
@@ -59,7 +59,7 @@ def judged_clusters(
 
 def values_together(
     sides: LocalSides, train_labels: Integers, test_labels: Integers, k: int
-) -> tuple[tuple[GroupValue, ...], ...]:
+) -> tuple[tuple[GroupInCluster, ...], ...]:
     """The groups' metrics in each of k clusters, over the rows of both parts."""
     train, test = sides.train, sides.test
     table = metric_by_group(
@@ -69,10 +69,10 @@ def values_together(
     return tuple(_values(sides, table, label) for label in range(k))
 
 
-def _values(sides: LocalSides, table: LocalMetrics, label: int) -> tuple[GroupValue, ...]:
+def _values(sides: LocalSides, table: LocalMetrics, label: int) -> tuple[GroupInCluster, ...]:
     is_rate = not LOCAL_METRICS[sides.settings.metric].is_area
     return tuple(
-        GroupValue(
+        GroupInCluster(
             group=name,
             rows=int(table.rows[label, code]),
             counted=int(table.counted[label, code]),

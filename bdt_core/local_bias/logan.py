@@ -104,7 +104,7 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
     See Also
     --------
-    bdt_core.local_bias.stage.find_local_bias : tests on other rows what was found.
+    bdt_core.local_bias.gaps.find_local_bias : tests on other rows what was found.
 
     Notes
     -----

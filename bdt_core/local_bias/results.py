@@ -21,7 +21,7 @@ from bdt_core.table.encoding import Encoder
 
 
 @dataclass(frozen=True)
-class GroupValue:
+class GroupInCluster:
     """The metric of one group in one cluster.
 
     It rests on `counted` rows: all for the accuracy, positives for "tpr", negatives for "fpr", the scarcer of both for
@@ -81,13 +81,13 @@ class LocalCluster:
     label: int | None
     train_rows: int
     test_rows: int
-    train: tuple[GroupValue, ...]
-    test: tuple[GroupValue, ...]
+    train: tuple[GroupInCluster, ...]
+    test: tuple[GroupInCluster, ...]
     train_gap: float | None
     test_gap: float | None
     held_out: HeldOutGap
     about: ClusterTopic = field(default_factory=ClusterTopic)
-    together: tuple[GroupValue, ...] = ()
+    together: tuple[GroupInCluster, ...] = ()
 
 
 @dataclass(frozen=True)

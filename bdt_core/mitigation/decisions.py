@@ -97,7 +97,8 @@ def read_decisions(frame: pd.DataFrame, settings: MitigationSettings) -> Decisio
     label = code_column(frame, settings.label)
     is_positive = favourable(label.levels, settings.positive)
     if score.size and not is_positive.any():
-        raise DataError(f'No row has a positive label: column "{settings.label}" never is {_told(settings.positive)}.')
+        positive = " or ".join(map(str, settings.positive))
+        raise DataError(f'No row has a positive label: column "{settings.label}" never is {positive}.')
     prediction = None if settings.prediction is None else code_column(frame, settings.prediction)
     groups, codes, _ = code_groups(frame, settings.group)
     known_group = np.array([None not in group for group in groups], dtype=bool)
@@ -183,7 +184,3 @@ def _in_order(rows: Decisions) -> Decisions:
 def _known(coded: Coded) -> NDArray[np.bool_]:
     is_known = np.array([one is not None for one in coded.levels], dtype=np.bool_)
     return np.asarray(is_known[coded.codes])
-
-
-def _told(values: tuple[Any, ...]) -> str:
-    return " or ".join(map(str, values))

@@ -118,13 +118,13 @@ def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
 
 
 def _measured(
-    mitigation: Mitigation, found: Thresholds, limit: MetricLimitResult, known: list[Evidence[MetricChange]]
+    mitigation: Mitigation, thresholds: Thresholds, limit: MetricLimitResult, known: list[Evidence[MetricChange]]
 ) -> Recommendation:
     settings = mitigation.settings
     tolerated = Tolerated(limit.minimum, limit.maximum)
     worst = max(known, key=lambda one: (tolerated.beyond(one.value), one.of.group or "")).of
     broke = next((one.of for one in known if one.of.group == limit.group), worst)
-    both = [_told(one, settings.alpha) for one in dict.fromkeys([broke, worst])]
+    both = [_metric_change(one, settings.alpha) for one in dict.fromkeys([broke, worst])]
     kept = _KEPT[judge(known, tolerated).verdict]
     goal = of_ours(settings.constraint.replace("_", " "))
     sentences = [
@@ -135,16 +135,16 @@ def _measured(
             N=words.count(mitigation.train_rows),
             goal=goal,
             Nwithin=Numeral(f"{settings.tolerance:g}"),
-            threshold=joined([_threshold_change(one) for one in found.groups], "; "),
+            threshold=joined([_threshold_change(one) for one in thresholds.groups], "; "),
         ),
         joined(
             [
                 say("On the {N} test rows {what}", N=words.count(mitigation.test_rows), what=joined(both, "; ")),
                 say(
                     "accuracy goes from {N} to {Nafter} ({change}).",
-                    N=words.percent(found.accuracy.before.estimate),
-                    Nafter=words.percent(found.accuracy.after.estimate),
-                    change=_points(found.accuracy_change, settings.alpha),
+                    N=words.percent(thresholds.accuracy.before.estimate),
+                    Nafter=words.percent(thresholds.accuracy.after.estimate),
+                    change=_points(thresholds.accuracy_change, settings.alpha),
                 ),
             ],
             "; ",
@@ -157,7 +157,7 @@ def _measured(
         say(_KEEPS[kept], allowed=of_ours(tolerated.in_words())),
     ]
     if worst.metric == settings.metric:
-        sentences += _cheaper(found, limit, settings.tolerance)
+        sentences += _cheaper(thresholds, limit, settings.tolerance)
     elif worst.metric.removesuffix("_ratio") != settings.constraint:
         sentences.append(
             say(
@@ -167,13 +167,13 @@ def _measured(
     return Recommendation(limit.check, limit.verdict, True, kept, joined(sentences, " "))
 
 
-def _cheaper(found: Thresholds, limit: MetricLimitResult, tolerance: float) -> list[str]:
+def _cheaper(thresholds: Thresholds, limit: MetricLimitResult, tolerance: float) -> list[str]:
     """The loosest thresholds whose gap on the train rows keeps the limit, where they are looser than those chosen."""
-    within = [one for one in found.frontier if limit.maximum is not None and one.train_gap <= limit.maximum]
+    within = [one for one in thresholds.frontier if limit.maximum is not None and one.train_gap <= limit.maximum]
     if not within:
         return []
     loosest: FrontierRow = within[0]
-    if loosest.train_gap <= max(tolerance, found.train_gap) or loosest.gap.estimate is None:
+    if loosest.train_gap <= max(tolerance, thresholds.train_gap) or loosest.gap.estimate is None:
         return []
     return [
         say(
@@ -193,7 +193,7 @@ def _unmeasured(limit: LimitOutcome, why: str) -> Recommendation:
 def _parts_of_the_score(mitigation: Mitigation) -> str:
     assert mitigation.thresholds is not None
     parts = [
-        _told(one, mitigation.settings.alpha)
+        _metric_change(one, mitigation.settings.alpha)
         for one in mitigation.thresholds.metrics
         if one.metric in ("demographic_parity_difference", "equalized_odds_difference")
     ]
@@ -206,10 +206,10 @@ def _parts_of_the_score(mitigation: Mitigation) -> str:
     )
 
 
-def _undefined(found: Thresholds, name: str, asked: Sequence[str]) -> str:
+def _undefined(thresholds: Thresholds, name: str, asked: Sequence[str]) -> str:
     reasons = [
         side.undefined_reason
-        for one in found.metrics
+        for one in thresholds.metrics
         if one.metric == name
         for side in (one.before, one.after)
         if side.undefined_reason
@@ -226,7 +226,7 @@ def _proxies(mitigation: Mitigation) -> str:
     strong = [one for one in (mitigation.proxies.proxies if mitigation.proxies else ()) if one.strength is not None][:3]
     if not strong:
         return ""
-    told = [
+    features = [
         say(
             "{as_is} ({as_is2}: {measure} {N})",
             measure=of_ours(one.measure or ""),
@@ -236,26 +236,28 @@ def _proxies(mitigation: Mitigation) -> str:
         )
         for one in strong
     ]
-    return say("The features that tell a protected attribute best: {proxies}.", proxies=joined(told, ", "))
+    return say("The features that tell a protected attribute best: {proxies}.", proxies=joined(features, ", "))
 
 
 def _columns(facet: str) -> str:
     return joined([Column(one) for one in facet.split(" & ")], " & ")
 
 
-def _threshold_change(one: GroupChange) -> str:
-    if one.threshold_after is None:
+def _threshold_change(change: GroupChange) -> str:
+    if change.threshold_after is None:
         after = [
             say("{value} ({note})", value=_threshold(value), note=words.percent(chance))
-            for value, chance in one.mixture
+            for value, chance in change.mixture
         ]
-        return say("{as_is} draws lots between {what}", as_is=one.group, what=joined(after, " or "))
-    after_it = _threshold(one.threshold_after)
-    if one.threshold_before is None:
-        return say("{as_is} {N}", as_is=one.group, N=after_it)
-    if one.threshold_before == one.threshold_after:
-        return say("{as_is} stays at {N}", as_is=one.group, N=after_it)
-    return say("{as_is} from {N} to {Nafter}", as_is=one.group, N=_threshold(one.threshold_before), Nafter=after_it)
+        return say("{as_is} draws lots between {what}", as_is=change.group, what=joined(after, " or "))
+    after_it = _threshold(change.threshold_after)
+    if change.threshold_before is None:
+        return say("{as_is} {N}", as_is=change.group, N=after_it)
+    if change.threshold_before == change.threshold_after:
+        return say("{as_is} stays at {N}", as_is=change.group, N=after_it)
+    return say(
+        "{as_is} from {N} to {Nafter}", as_is=change.group, N=_threshold(change.threshold_before), Nafter=after_it
+    )
 
 
 def _threshold(value: float) -> str:
@@ -264,7 +266,7 @@ def _threshold(value: float) -> str:
     return Numeral(number_text(value))
 
 
-def _told(change: MetricChange, alpha: float) -> str:
+def _metric_change(change: MetricChange, alpha: float) -> str:
     goes = {
         "metric": of_ours(change.metric.replace("_", " ")),
         "before": _with_interval(change.before, alpha),
@@ -275,15 +277,15 @@ def _told(change: MetricChange, alpha: float) -> str:
     return say("the {metric} of {as_is} goes from {before} to {after}", **goes, as_is=change.group)
 
 
-def _with_interval(one: Estimate, alpha: float) -> str:
-    if one.estimate is None:
-        return say("{value} ({note})", value=say("undefined"), note=of_ours(one.undefined_reason or ""))
+def _with_interval(estimate: Estimate, alpha: float) -> str:
+    if estimate.estimate is None:
+        return say("{value} ({note})", value=say("undefined"), note=of_ours(estimate.undefined_reason or ""))
     return say(
         "{N} [{Nlevel} % CI {low} to {high}]",
-        N=words.number(one.estimate),
+        N=words.number(estimate.estimate),
         Nlevel=Numeral(f"{100 * (1 - alpha):.4g}"),
-        low=words.number(one.low),
-        high=words.number(one.high),
+        low=words.number(estimate.low),
+        high=words.number(estimate.high),
     )
 
 

@@ -52,8 +52,8 @@ class Measured:
     @property
     def columns(self) -> tuple[str, ...]:
         """The columns that it is made of."""
-        several = (self.settings.column, self.settings.label, self.settings.prediction)
-        return tuple(one for one in several if one is not None)
+        names = (self.settings.column, self.settings.label, self.settings.prediction)
+        return tuple(one for one in names if one is not None)
 
 
 def could_be_measured(glance: Glance, protected: Sequence[str]) -> list[Measured]:
@@ -67,10 +67,10 @@ def could_be_measured(glance: Glance, protected: Sequence[str]) -> list[Measured
     """
     everything = list(glance.columns.values())
     outcomes = [one for one in everything if one.name not in protected]
-    found = [*_pairs(outcomes, glance), *_named(outcomes, glance)]
-    if any(not one.is_guess for one in found):
-        return found
-    return [*(_guessed(outcomes, glance) or _guessed(everything, glance)), *found]
+    candidates = [*_pairs(outcomes, glance), *_named(outcomes, glance)]
+    if any(not one.is_guess for one in candidates):
+        return candidates
+    return [*(_guessed(outcomes, glance) or _guessed(everything, glance)), *candidates]
 
 
 def chosen(settings: BiasVariable) -> Measured:
@@ -148,8 +148,8 @@ def _look_alike(label: SeenColumn, prediction: SeenColumn) -> bool:
     if len(ways) > 1:
         return False
     positives = _positives(label, prediction)
-    for one in (label, prediction):
-        if positives and sum(level in positives for level in map(as_value, one.levels)) != 1:
+    for column in (label, prediction):
+        if positives and sum(level in positives for level in map(as_value, column.levels)) != 1:
             return False
     return True
 
@@ -164,14 +164,14 @@ def _positives(*columns: SeenColumn) -> list[Level]:
 def _named(columns: list[SeenColumn], glance: Glance) -> Iterator[Measured]:
     """What is named like something to be measured, the likeliest first."""
     ranked: list[tuple[tuple[float, ...], SeenColumn, str]] = []
-    for place, one in enumerate(columns):
-        named = _why(one)
-        if named is not None and _can_be_measured(one):
-            form = 0 if _is_nought_and_one(one) else 1 if one.look == "two-valued" else 2
-            doubtful = not _usable(one, glance)
-            ranked.append(((doubtful, _has_several_texts(one), named[0], form, -place), one, named[1]))
-    for order, one, why in sorted(ranked, key=lambda entry: entry[0]):
-        yield _alone(one, why, is_guess=bool(order[0]))
+    for place, column in enumerate(columns):
+        named = _why(column)
+        if named is not None and _can_be_measured(column):
+            form = 0 if _is_nought_and_one(column) else 1 if column.look == "two-valued" else 2
+            doubtful = not _usable(column, glance)
+            ranked.append(((doubtful, _has_several_texts(column), named[0], form, -place), column, named[1]))
+    for order, column, why in sorted(ranked, key=lambda entry: entry[0]):
+        yield _alone(column, why, is_guess=bool(order[0]))
 
 
 def _why(seen: SeenColumn) -> tuple[int, str] | None:
@@ -201,9 +201,9 @@ def _guessed(columns: list[SeenColumn], glance: Glance) -> list[Measured]:
     )
     fitting = [one for one in reversed(columns) if _can_be_measured(one)]
     for test in tests:
-        for one in filter(test, fitting):
-            why = say('"{column}" is the last column that could be an outcome', column=Column(one.name))
-            return [_alone(one, why, is_guess=True)]
+        for column in filter(test, fitting):
+            why = say('"{column}" is the last column that could be an outcome', column=Column(column.name))
+            return [_alone(column, why, is_guess=True)]
     return []
 
 
@@ -220,8 +220,8 @@ def _alone(seen: SeenColumn, why: str, *, is_guess: bool) -> Measured:
 
 
 def _settings(derive: Derivation, label: str | None, prediction: str, positive: list[Level]) -> BiasVariable:
-    wanted = {} if not positive else {"positive": positive[0] if label is None else positive}
-    given = {"derive": derive, "label": label, "prediction": prediction, **wanted}
+    values = positive[0] if positive and label is None else positive or None
+    given = {"derive": derive, "label": label, "prediction": prediction, "positive": values}
     return BiasVariable.model_validate({key: value for key, value in given.items() if value is not None})
 
 
@@ -233,8 +233,8 @@ def _differs(settings: BiasVariable, sample: pd.DataFrame) -> bool:
     label, prediction = frame[settings.label], frame[settings.prediction]
     if settings.derive == "error":
         positive = 1 if settings.positive is None else settings.positive
-        wanted = positive if isinstance(positive, list) else [positive]
-        wrong = label.isin(wanted).to_numpy(bool) != prediction.isin(wanted).to_numpy(bool)
+        positives = positive if isinstance(positive, list) else [positive]
+        wrong = label.isin(positives).to_numpy(bool) != prediction.isin(positives).to_numpy(bool)
         return bool(min(wrong.sum(), (~wrong).sum()) >= 1)
     error = np.abs(prediction.to_numpy(np.float64) - label.to_numpy(np.float64))
     return bool(error.min() < error.max())

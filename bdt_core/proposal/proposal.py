@@ -131,7 +131,7 @@ class Proposal(Result):
     reach : Reach
     settings : dict
         What a table of so few rows needs of ``split`` and ``significance``; else empty.
-    told : tuple of str
+    remarks : tuple of str
         How the table was read.
     """
 
@@ -142,7 +142,7 @@ class Proposal(Result):
     doubts: tuple[Text, ...]
     reach: Reach
     settings: dict[str, dict[str, Any]]
-    told: tuple[Text, ...] = ()
+    remarks: tuple[Text, ...] = ()
 
     def of_role(self, *roles: Role) -> list[ProposedColumn]:
         """The columns that have a role."""
@@ -154,8 +154,8 @@ class Proposal(Result):
             names = [one.name for one in self.columns if one.role == role]
             yield f"{title}: {listed(names) if names else 'none'}."
         left_out: dict[str, list[str]] = {}
-        for one in self.of_role("left out"):
-            left_out.setdefault(one.reason, []).append(one.name)
+        for column in self.of_role("left out"):
+            left_out.setdefault(column.reason, []).append(column.name)
         for reason, names in left_out.items():
             yield f"Left out: {listed(names)}: {reason}."
 
@@ -267,10 +267,10 @@ def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str,
     candidates = could_be_measured(seen, list(protected))
     if measured is not None:
         _refuse_useless(measured, seen)
-    for one in candidates if measured is None else [measured]:
-        found = _with_features(one, candidates, seen, protected, said)
-        if found is not None:
-            return found
+    for candidate in candidates if measured is None else [measured]:
+        proposal = _with_features(candidate, candidates, seen, protected, said)
+        if proposal is not None:
+            return proposal
     if said:
         raise DataError("No column is left to search in. Make at least one whose values differ a feature.")
     raise DataError(
@@ -293,12 +293,12 @@ def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str,
 
 def _refuse_useless(measured: Measured, seen: Glance) -> None:
     """Raise DataError where what a person wants cannot be measured."""
-    wanted = measured.settings
-    for name in (wanted.column, wanted.label, wanted.prediction):
+    settings = measured.settings
+    for name in (settings.column, settings.label, settings.prediction):
         if name is not None and name not in seen.columns:
             raise DataError(f'The table has no column "{name}". {did_you_mean(name, seen.columns)}')
-    outcome = bias_variable(seen.sample, measured.settings)
-    outcome.facts.refuse_useless(measured.settings)
+    outcome = bias_variable(seen.sample, settings)
+    outcome.facts.refuse_useless(settings)
     if seen.is_whole and outcome.facts.known < _FEWEST_ROWS:
         raise DataError(
             say(
@@ -311,16 +311,18 @@ def _refuse_useless(measured: Measured, seen: Glance) -> None:
 
 def _protected(seen: Glance) -> dict[str, str]:
     """Columns that say which groups people belong to, and why they are taken for that."""
-    found: dict[str, str] = {}
-    for one in seen.columns.values():
-        if one.look not in ("categorical", "two-valued", "code"):
+    reasons: dict[str, str] = {}
+    for column in seen.columns.values():
+        if column.look not in ("categorical", "two-valued", "code"):
             continue
-        texts = [level for level in one.levels[: FEW + 1] if isinstance(level, str)]
-        if one.look != "code" and 2 <= len(texts) == len(one.levels) <= FEW and are_groups_of_people(texts):
-            found[one.name] = "its values are groups of people"
-        elif speaks_of(one.name, "protected") or (one.look == "two-valued" and speaks_of(one.name, "one group")):
-            found[one.name] = "its name says a group of people"
-    return found
+        texts = [level for level in column.levels[: FEW + 1] if isinstance(level, str)]
+        if column.look != "code" and 2 <= len(texts) == len(column.levels) <= FEW and are_groups_of_people(texts):
+            reasons[column.name] = "its values are groups of people"
+        elif speaks_of(column.name, "protected") or (
+            column.look == "two-valued" and speaks_of(column.name, "one group")
+        ):
+            reasons[column.name] = "its name says a group of people"
+    return reasons
 
 
 def _with_features(
@@ -344,12 +346,12 @@ def _with_features(
     roles |= _left_out(free, seen, known)
     _leave_out_copies(roles, [name for name in free if name not in roles], seen, protected)
     for name in free:
-        one = seen.columns[name]
+        column = seen.columns[name]
         if name in roles:
             continue
         if name in protected:
             roles[name] = ("protected", protected[name])
-        elif is_named_like_an_outcome(one):
+        elif is_named_like_an_outcome(column):
             roles[name] = ("left out", "looks like an outcome or a score, not like a trait")
         else:
             roles[name] = ("feature", "")
@@ -382,7 +384,7 @@ def _with_features(
         doubts=(*_doubts(measured, columns, seen, settings), *doubts, *reading.questions.values()),
         reach=_reach(measured, seen, rows, settings),
         settings=settings,
-        told=reading.told,
+        remarks=reading.remarks,
     )
 
 
@@ -392,16 +394,16 @@ def _part(name: str, measured: Measured) -> Role:
 
 def _left_out(names: list[str], seen: Glance, known: NDArray[np.bool_]) -> dict[str, tuple[Role, str]]:
     """Columns that cannot tell people apart by themselves."""
-    found: dict[str, tuple[Role, str]] = {}
+    roles: dict[str, tuple[Role, str]] = {}
     for name in names:
-        one = seen.columns[name]
-        if one.look in _NO_FEATURES:
-            found[name] = ("left out", _NO_FEATURES[one.look])
-        elif one.look == "unreadable":
-            found[name] = ("left out", "cannot be read without a decision of yours")
+        column = seen.columns[name]
+        if column.look in _NO_FEATURES:
+            roles[name] = ("left out", _NO_FEATURES[column.look])
+        elif column.look == "unreadable":
+            roles[name] = ("left out", "cannot be read without a decision of yours")
         elif _is_same(seen.sample[name][known]):
-            found[name] = ("left out", "is the same for all people who can be audited")
-    return found
+            roles[name] = ("left out", "is the same for all people who can be audited")
+    return roles
 
 
 def _is_same(column: pd.Series) -> bool:
@@ -502,12 +504,12 @@ def _brought_back(
     """Where no feature is left: what would be best to tell people apart by, all the same."""
 
     def usable(name: str) -> bool:
-        one = seen.columns[name]
-        if one.look == "date" and not (one.facts.is_date and one.low != one.high):
+        column = seen.columns[name]
+        if column.look == "date" and not (column.facts.is_date and column.low != column.high):
             return False
-        if one.look in ("constant", "unreadable", "free text") or _is_same(seen.sample[name][known]):
+        if column.look in ("constant", "unreadable", "free text") or _is_same(seen.sample[name][known]):
             return False
-        return one.look != "identifier" or one.low < one.high
+        return column.look != "identifier" or column.low < column.high
 
     protected = [name for name, (role, _) in roles.items() if role == "protected" and usable(name)]
     if protected:
@@ -554,12 +556,16 @@ def _doubts(
         yield "There are few rows, so half of them are kept for testing (split), and smaller groups are tested."
     if not any(one.role == "protected" for one in columns):
         yield "No column is taken for protected; list those that are (protected)."
-    for one in columns:
-        if one.look == "identifier" and one.levels is not None and one.levels < seen.columns[one.name].facts.rows:
+    for column in columns:
+        if (
+            column.look == "identifier"
+            and column.levels is not None
+            and column.levels < seen.columns[column.name].facts.rows
+        ):
             yield say(
                 '"{column}" has {N} values in {Nrows} rows: if it says whose a row is, write split: {key: "{column}"}.',
-                column=Column(one.name),
-                N=count(one.levels),
+                column=Column(column.name),
+                N=count(column.levels),
                 Nrows=count(seen.rows),
             )
 
@@ -571,5 +577,5 @@ def _reach(measured: Measured, seen: Glance, rows: int, settings: dict[str, dict
     is_rate = set(np.unique(y)) <= {0.0, 1.0}
     group = max(1, round(test_rows * _GROUP))
     spread: dict[str, float] = {"base_rate": float(y.mean())} if is_rate else {"sd": float(y.std())}
-    found = minimum_detectable_difference(group, test_rows - group, **spread)
-    return Reach(rows, test_rows, _GROUP, found if math.isfinite(found) else None, is_rate)
+    smallest = minimum_detectable_difference(group, test_rows - group, **spread)
+    return Reach(rows, test_rows, _GROUP, smallest if math.isfinite(smallest) else None, is_rate)

@@ -1,4 +1,4 @@
-"""What each search brings: the people that it holds to fare worse, in the same words and units.
+"""Candidates of each search: the people that it holds to fare worse, in the same words and units.
 
 P-values are corrected for that search alone; who they are, and how they fare, is counted later where a search did not.
 """
@@ -29,11 +29,10 @@ from bdt_core.inference.permutation import PERMUTATIONS
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.metrics import LOCAL_METRICS
-from bdt_core.ranking.finding import Finding, Members
+from bdt_core.ranking.results import Finding, Members
 from bdt_core.said import Numeral, of_ours, say
 from bdt_core.significance.clusters import ClusterSignificance
-from bdt_core.spec import AuditSpec, FoundBy
-from bdt_core.spec import LocalBias as LocalBiasSettings
+from bdt_core.spec import AuditSpec, FoundBy, LocalBiasSection
 from bdt_core.spec.wording import wording
 
 _MOST_LEVELS = 100
@@ -41,24 +40,24 @@ _PLACE_TOLD, _WORDS_TOLD = 2, 5
 _ROUNDING = 1e-9
 
 
-def from_worst_groups(found: WorstGroups, measured: str) -> Iterator[Finding]:
+def from_worst_groups(worst: WorstGroups, measured: str) -> Iterator[Finding]:
     """The confirmed groups.
 
     A later one is no surer than those before it, which it was searched for behind, and compared with people alike in
     them: that is who everybody else is, then.
     """
-    p_values = accumulate((one.p_value for one in found.groups), max)
-    smallest = (1.0 + _ROUNDING) / (found.permutations + 1.0)
-    for before, (one, p_value) in enumerate(zip(found.groups, p_values, strict=True)):
-        if one.low is None or one.high is None:
+    p_values = accumulate((one.p_value for one in worst.groups), max)
+    smallest = (1.0 + _ROUNDING) / (worst.permutations + 1.0)
+    for before, (group, p_value) in enumerate(zip(worst.groups, p_values, strict=True)):
+        if group.low is None or group.high is None:
             continue
         finding = _finding(
-            one.words, "worst_groups", measured, (one.difference, one.low, one.high), p_value, better=found.better,
-            conditions=one.conditions, reach=one.reach or 0.0, at_floor=p_value <= smallest,
+            group.words, "worst_groups", measured, (group.difference, group.low, group.high), p_value,
+            better=worst.better, conditions=group.conditions, reach=group.reach or 0.0, at_floor=p_value <= smallest,
         )  # fmt: skip
         yield replace(
-            finding, rows=one.rows, share=one.share, mean_inside=one.mean_inside, mean_outside=one.mean_outside,
-            remaining=one.among_alike, groups_before=before,
+            finding, rows=group.rows, share=group.share, mean_inside=group.mean_inside, mean_outside=group.mean_outside,
+            remaining=group.among_alike, groups_before=before,
         )  # fmt: skip
 
 
@@ -72,80 +71,83 @@ def from_clusters(clusters: Clusters, significance: ClusterSignificance, measure
         return
     compared = [deciding, *(one.comparison for one in significance.clusters[1:])]
     p_values = adjust_p_values([one.p_value for one in compared], "holm")
-    for one, comparison, p_value in zip(significance.clusters, compared, p_values, strict=True):
-        both, label = interval_at_once(comparison, len(compared)), one.found.label
+    for tested, comparison, p_value in zip(significance.clusters, compared, p_values, strict=True):
+        both, label = interval_at_once(comparison, len(compared)), tested.cluster.label
         if both is None or comparison.difference is None or np.isnan(p_value):
             continue
         if clusters.stability is not None and clusters.stability.clusters[label].jaccard < FOUND_AGAIN:
             continue
-        fits = words.rule_fits(one.rule_precision, one.rule_recall)
+        fits = words.rule_fits(tested.rule_precision, tested.rule_recall)
         who: str = say("cluster {N}, which no short rule describes", N=Numeral(label))
         if fits:
-            who = of_ours(str(one.found.rule))
+            who = of_ours(str(tested.cluster.rule))
         yield _finding(
             who, "clusters", measured, (comparison.difference, *both), float(p_value), at_floor=_at_floor(comparison),
             better=spec.bias_variable.better, places=partial(_in_cluster, clusters=clusters, label=label),
-            described=one.found.rule.conditions if fits else (),
+            described=tested.cluster.rule.conditions if fits else (),
             reach=_quantile(spec.significance.alpha / len(compared)), on_test_rows=True,
         )  # fmt: skip
 
 
-def from_slices(found: Slices, measured: str) -> Iterator[Finding]:
+def from_slices(slices: Slices, measured: str) -> Iterator[Finding]:
     """Intersections that are reported as worse off."""
-    for one in found.reported:
-        interval = interval_at_once(one.comparison, found.tests)
-        if one.p_adjusted is None or interval is None or one.comparison.difference is None:
+    for group in slices.reported:
+        interval = interval_at_once(group.comparison, slices.tests)
+        if group.p_adjusted is None or interval is None or group.comparison.difference is None:
             continue
         yield _finding(
-            one.name, "slices", measured, (one.comparison.difference, *interval), one.p_adjusted, better=found.better,
-            conditions=one.conditions, reach=_quantile(found.alpha / found.tests),
-            on_test_rows=not found.in_sample, at_floor=_at_floor(one.comparison),
+            group.name, "slices", measured, (group.comparison.difference, *interval), group.p_adjusted,
+            better=slices.better, conditions=group.conditions, reach=_quantile(slices.alpha / slices.tests),
+            on_test_rows=not slices.in_sample, at_floor=_at_floor(group.comparison),
         )  # fmt: skip
 
 
 def from_declared_groups(declared: DeclaredOutcomes) -> Iterator[Finding]:
     """Declared groups against everybody else, by the bias variable; corrected for how many there are."""
     for facet in declared.facets:
-        for one in facet.groups:
+        for group in facet.groups:
             if (
-                one.mean is None
-                or one.mean_others is None
-                or one.difference is None
-                or one.p_adjusted is None
-                or one.difference_low is None
-                or one.difference_high is None
+                group.mean is None
+                or group.mean_others is None
+                or group.difference is None
+                or group.p_adjusted is None
+                or group.difference_low is None
+                or group.difference_high is None
             ):
                 continue
             finding = _finding(
-                words.all_of([each.words for each in one.conditions]), "groups", declared.measured,
-                (one.difference, one.difference_low, one.difference_high), one.p_adjusted, better=declared.better,
-                conditions=one.conditions, reach=_quantile(declared.alpha / declared.comparisons), at_floor=False,
+                words.all_of([each.words for each in group.conditions]), "groups", declared.measured,
+                (group.difference, group.difference_low, group.difference_high), group.p_adjusted,
+                better=declared.better, conditions=group.conditions,
+                reach=_quantile(declared.alpha / declared.comparisons), at_floor=False,
             )  # fmt: skip
-            yield replace(finding, rows=one.rows, share=one.share, mean_inside=one.mean, mean_outside=one.mean_others)
+            yield replace(
+                finding, rows=group.rows, share=group.share, mean_inside=group.mean, mean_outside=group.mean_others
+            )
 
 
-def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Iterator[Finding]:
+def from_local_bias(local_bias: LocalBias, spec: AuditSpec, audited_rows: int) -> Iterator[Finding]:
     """Groups that are behind within a place of the data, where the test rows confirm it.
 
     People are counted in the result, for of embeddings in a file the table does not say who is where.
     """
-    metric = LOCAL_METRICS[found.settings.metric]
+    metric = LOCAL_METRICS[local_bias.settings.metric]
     # Rates of predictions are good or bad for people as the prediction is.
-    wanted = spec.favourable_outcome
-    if metric.among is not None and wanted is None:
+    favourable = spec.favourable_outcome
+    if metric.among is not None and favourable is None:
         return
     settings = spec.local_bias
     if settings is None:
         return
-    at_hand = found.train_rows + found.test_rows + sum(found.left_out.values())
+    at_hand = local_bias.train_rows + local_bias.test_rows + sum(local_bias.left_out.values())
     times = max(audited_rows / at_hand, 1.0)
     in_file = settings.embeddings if isinstance(settings.embeddings, str) else None
-    higher_is_worse = metric.among is not None and wanted == "negative"
-    for one in found.logan.clusters:
-        gap = one.held_out
+    higher_is_worse = metric.among is not None and favourable == "negative"
+    for place in local_bias.logan.clusters:
+        gap = place.held_out
         if not gap.confirmed or gap.gap is None or gap.low is None or gap.high is None or gap.p_adjusted is None:
             continue
-        of_group = {each.group: each for each in one.together}
+        of_group = {each.group: each for each in place.together}
         ahead, behind = (gap.higher, gap.lower) if gap.gap > 0 else (gap.lower, gap.higher)
         worse, other = (ahead, behind) if higher_is_worse else (behind, ahead)
         inside, outside = of_group[str(worse)], of_group[str(other)]
@@ -154,23 +156,23 @@ def from_local_bias(found: LocalBias, spec: AuditSpec, audited_rows: int) -> Ite
         rows, group = round(inside.rows * times), GroupCondition.of_level(settings.group, worse)
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         yield Finding(
-            who=say("{rule}, in place {number} of local bias", rule=group.words, number=words.number(one.label)),
+            who=say("{rule}, in place {number} of local bias", rule=group.words, number=words.number(place.label)),
             found_by="local_bias", rows=rows, share=rows / audited_rows, measured=metric.measured or metric.words,
             mean_inside=inside.value, mean_outside=outside.value, difference=abs(gap.gap), low=low, high=high,
             p_value=gap.p_adjusted, people_harmed=None, described=(group,),
             compared_with=(GroupCondition.of_level(settings.group, other),),
-            place=_place(one, settings.group, found.settings.alpha),
-            place_words=tuple(each.word for each in one.about.words[:_WORDS_TOLD]),
+            place=_place(place, settings.group, local_bias.settings.alpha),
+            place_words=tuple(each.word for each in place.about.words[:_WORDS_TOLD]),
             places=None
             if in_file
-            else partial(_in_place, found=found, one=one, settings=settings, group=str(worse)),
-            embeddings=in_file, reach=_quantile(found.settings.alpha), on_test_rows=True,
+            else partial(_in_place, local_bias=local_bias, place=place, settings=settings, group=str(worse)),
+            embeddings=in_file, reach=_quantile(local_bias.settings.alpha), on_test_rows=True,
         )  # fmt: skip
 
 
-def _place(one: LocalCluster, group: str, alpha: float) -> tuple[FeatureDifference, ...]:
+def _place(place: LocalCluster, group: str, alpha: float) -> tuple[FeatureDifference, ...]:
     """What sets a place of local bias apart most, the column of the compared groups aside."""
-    apart = [each for each in one.about.features if each.p_adjusted <= alpha and each.column != group]
+    apart = [each for each in place.about.features if each.p_adjusted <= alpha and each.column != group]
     return tuple(apart[:_PLACE_TOLD])
 
 
@@ -223,11 +225,11 @@ def _in_cluster(frame: pd.DataFrame, *, clusters: Clusters, label: int) -> NDArr
 
 
 def _in_place(
-    frame: pd.DataFrame, *, found: LocalBias, one: LocalCluster, settings: LocalBiasSettings, group: str
+    frame: pd.DataFrame, *, local_bias: LocalBias, place: LocalCluster, settings: LocalBiasSection, group: str
 ) -> NDArray[np.bool_]:
-    names = found.columns
+    names = local_bias.columns
     rows = frame[names] if names is not None else frame[settings.embeddings].to_numpy(dtype=np.float64)
-    inside: NDArray[np.bool_] = np.asarray(found.predict(rows)) == one.label
+    inside: NDArray[np.bool_] = np.asarray(local_bias.predict(rows)) == place.label
     return inside & (frame[settings.group].astype(str) == group).to_numpy()
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.changes.results import Change, Changes, GroupChange, HeldToLimit, People
+from bdt_core.changes.results import Change, ChangedGroup, Changes, HeldToLimit, People
 from bdt_core.report.amounts import Amount, amount_of_difference, amounts_of_means
 from bdt_core.report.blocks import Block, Folded, Section, Table
 from bdt_core.report.plain_names import NamedMeasure, PlainNames
@@ -154,7 +154,7 @@ def changes_page(changes: Changes) -> ChangesPage:
     def conditions(several: Sequence[GroupCondition]) -> tuple[GroupCondition, ...]:
         return tuple(map(names.condition, several))
 
-    def group(one: GroupChange) -> ToldGroup:
+    def group(one: ChangedGroup) -> ToldGroup:
         gap = None if one.gap is None else told(one.gap)
         who = conditions(one.conditions or one.described)
         return ToldGroup(who, one.found_by, one.people_a, one.people_b, told(one.change), gap)

@@ -205,21 +205,21 @@ def _stability(clusters: Clusters) -> parts.ClusteringStability | None:
 
 
 def _cluster(cluster: ComparedCluster, clusters: Clusters) -> parts.Cluster:
-    stability = clusters.stability.clusters[cluster.found.label] if clusters.stability else None
+    stability = clusters.stability.clusters[cluster.cluster.label] if clusters.stability else None
     return parts.Cluster(
-        cluster=cluster.found.label,
-        train_rows=cluster.found.rows,
-        train_mean=cluster.found.mean,
-        train_gap=cluster.found.gap,
+        cluster=cluster.cluster.label,
+        train_rows=cluster.cluster.rows,
+        train_mean=cluster.cluster.mean,
+        train_gap=cluster.cluster.gap,
         test_rows=cluster.test_rows,
         test_mean=cluster.comparison.mean_a,
         description=_who(cluster),
         rule=parts.ClusterRule(
-            text=str(cluster.found.rule), precision=cluster.rule_precision, recall=cluster.rule_recall
+            text=str(cluster.cluster.rule), precision=cluster.rule_precision, recall=cluster.rule_recall
         ),
         stability=None if stability is None else parts.FoundAgain(jaccard=stability.jaccard, word=stability.word),
-        path=cluster.found.path,
-        profile=cluster.found.profile,
+        path=cluster.cluster.path,
+        profile=cluster.cluster.profile,
         comparison=cluster.comparison,
         p_adjusted=cluster.p_adjusted,
         significant=cluster.significant,
@@ -231,7 +231,7 @@ def _cluster(cluster: ComparedCluster, clusters: Clusters) -> parts.Cluster:
 
 
 def _who(cluster: ComparedCluster) -> str:
-    return who_is_in(str(cluster.found.rule), cluster.rule_precision, cluster.rule_recall, cluster.found.path)
+    return who_is_in(str(cluster.cluster.rule), cluster.rule_precision, cluster.rule_recall, cluster.cluster.path)
 
 
 def _corrected(interval: tuple[float, float] | None) -> dict[str, float | None]:
@@ -276,7 +276,7 @@ def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> p
     if difference is None:
         return None
     harm = difference if significance.spec.bias_variable.better == "lower" else -difference
-    return parts.Shrinkage(train_gap=primary.found.gap, test_gap=harm)
+    return parts.Shrinkage(train_gap=primary.cluster.gap, test_gap=harm)
 
 
 def _differences(significance: ClusterSignificance, differences: FeatureDifferences) -> parts.Differences:
@@ -498,7 +498,7 @@ def _difference_in_words(column: ColumnDifference) -> str:
 
 
 def _warnings(significance: ClusterSignificance) -> list[str]:
-    small = [str(one.found.label) for one in significance.clusters if one.comparison.status != "tested"]
+    small = [str(one.cluster.label) for one in significance.clusters if one.comparison.status != "tested"]
     if significance.primary is None or not small:
         return []
     message = (

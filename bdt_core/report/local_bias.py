@@ -12,7 +12,7 @@ from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked
 
 if TYPE_CHECKING:
-    from bdt_core.local_bias.results import GroupValue, LocalBias, LocalCluster
+    from bdt_core.local_bias.results import GroupInCluster, LocalBias, LocalCluster
     from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Printed
 
@@ -32,7 +32,7 @@ def pair(cluster: LocalCluster) -> tuple[str, str] | None:
     return held_out.higher, held_out.lower
 
 
-def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str) -> GroupValue | None:
+def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str) -> GroupInCluster | None:
     """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
     settings = local.settings
     least = max(settings.min_test_rows, settings.min_group_size if part == "train" else 0)
@@ -44,7 +44,7 @@ def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str)
 
 def group_rows(
     local: LocalBias,
-) -> list[tuple[LocalCluster, str, list[tuple[int, GroupValue | None]]]]:
+) -> list[tuple[LocalCluster, str, list[tuple[int, GroupInCluster | None]]]]:
     """Every group in every cluster, where it has rows: of each part its rows, and its metric."""
     return [
         (
@@ -105,7 +105,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     return sheet
 
 
-def _values(local: LocalBias, cluster: LocalCluster, part: Part) -> list[GroupValue | None]:
+def _values(local: LocalBias, cluster: LocalCluster, part: Part) -> list[GroupInCluster | None]:
     return [local_value(local, cluster, part, name) for name in pair(cluster) or ()]
 
 

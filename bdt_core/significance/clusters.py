@@ -49,7 +49,7 @@ class ComparedCluster:
 
     Attributes
     ----------
-    found : TrainCluster
+    cluster : TrainCluster
         The cluster as it was found on the train rows.
     test_rows : int
     comparison : Comparison
@@ -75,7 +75,7 @@ class ComparedCluster:
     The optional ones are None where the cluster could not be tested.
     """
 
-    found: TrainCluster
+    cluster: TrainCluster
     test_rows: int
     comparison: Comparison
     simultaneous: tuple[float, float] | None
@@ -197,7 +197,7 @@ def compare_clusters(
             harm = -harm
         results.append(
             ComparedCluster(
-                found=cluster,
+                cluster=cluster,
                 test_rows=inside,
                 comparison=comparison,
                 simultaneous=None if joint.low is None or joint.high is None else (joint.low, joint.high),
@@ -255,20 +255,20 @@ def compare_without_others(
     while open_:
         alone = len(out) == len(clusters) - 1
         compared = {
-            one.found.label: None if alone else compare(one.found.label, tuple(out)) if out else one.comparison
+            one.cluster.label: None if alone else compare(one.cluster.label, tuple(out)) if out else one.comparison
             for one in open_
         }
         p_values = [one.p_value if one is not None else None for one in compared.values()]
         first = min(range(len(open_)), key=lambda i: 1.0 if (p := p_values[i]) is None else p)
         adjusted = adjust_p_values([*p_values, *[1.0] * (len(left) - len(open_))], settings.correction)
-        chosen, comparison = open_[first], compared[open_[first].found.label]
+        chosen, comparison = open_[first], compared[open_[first].cluster.label]
         stands_out = bool(adjusted[first] <= settings.alpha) and _same_direction(comparison, chosen.comparison)
-        without[chosen.found.label] = WithoutOthers(tuple(sorted(out)), comparison, stands_out) if out else None
+        without[chosen.cluster.label] = WithoutOthers(tuple(sorted(out)), comparison, stands_out) if out else None
         open_.remove(chosen)
         if stands_out:
             left.remove(chosen)
-            out.append(chosen.found.label)
-    return tuple(replace(one, without=without.get(one.found.label)) for one in clusters)
+            out.append(chosen.cluster.label)
+    return tuple(replace(one, without=without.get(one.cluster.label)) for one in clusters)
 
 
 def _same_direction(first: Comparison | None, other: Comparison) -> bool:

@@ -125,7 +125,7 @@ class TestedRows:
         comparison = self._compared(inside, outside, name, 0, **options)
         if self._persons is not None:
             steps = Steps.of(self._how[name])
-            sides = self._sides_of_persons([_Asked(name, steps)])[0]
+            sides = self._sides_of_persons([_Quantity(name, steps)])[0]
             comparison = compare_persons(comparison, *sides, steps, min_rows=options["min_rows"])
         if not with_auc or comparison.status != "tested":
             return comparison, None
@@ -151,7 +151,7 @@ class TestedRows:
         Each is one level or several together; of a number, "(missing)" and "" for all others. None where each row is a
         person.
         """
-        return self._sides_of_persons([_Asked(name, None, one) for one in levels]) if self._persons else None
+        return self._sides_of_persons([_Quantity(name, None, one) for one in levels]) if self._persons else None
 
     @property
     def drawn(self) -> Drawn | None:
@@ -182,17 +182,17 @@ class TestedRows:
     def _persons_by_cluster(self) -> tuple[list[PersonSums], PersonSums, Steps]:
         assert self._persons is not None
         steps = Steps.of(ways(self.table, [BIAS_VARIABLE])[BIAS_VARIABLE])
-        asked = partial(_of_clusters, clusters=self.clusters, persons=self._persons[0], steps=steps)
+        sums_of = partial(_of_clusters, clusters=self.clusters, persons=self._persons[0], steps=steps)
         sums: list[PersonSums] = []
         for labels in portions(self._labels, *self._persons):
-            sums += _added(self.table.map_blocks(partial(asked, labels=labels)))
+            sums += _added(self.table.map_blocks(partial(sums_of, labels=labels)))
         return sums, reduce(add, sums), steps
 
-    def _sides_of_persons(self, asked: Sequence[_Asked]) -> list[tuple[PersonSums, PersonSums]]:
+    def _sides_of_persons(self, quantities: Sequence[_Quantity]) -> list[tuple[PersonSums, PersonSums]]:
         assert self._persons is not None
         sums: list[PersonSums] = []
-        for some in portions(asked, self._persons[0], 2 * self._persons[1]):
-            sides = partial(_of_sides, clusters=self.clusters, persons=self._persons[0], asked=some)
+        for some in portions(quantities, self._persons[0], 2 * self._persons[1]):
+            sides = partial(_of_sides, clusters=self.clusters, persons=self._persons[0], quantities=some)
             sums += _added(self.table.map_blocks(sides))
         return list(zip(sums[::2], sums[1::2], strict=True))
 
@@ -250,8 +250,8 @@ def _in_first(block: AuditTable, clusters: Clusters, how: dict[str, How | None])
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What is asked of persons: the steps of a number, or whether a row has one of some levels."""
+class _Quantity:
+    """A quantity of persons: the steps of a number, or whether a row has one of some levels."""
 
     column: str
     steps: Steps | None
@@ -282,12 +282,14 @@ def _of_clusters(
     return [person_sums(values[inside], who[inside], persons.size) for inside in insides]
 
 
-def _of_sides(block: AuditTable, clusters: Clusters, persons: Persons, asked: Sequence[_Asked]) -> list[PersonSums]:
+def _of_sides(
+    block: AuditTable, clusters: Clusters, persons: Persons, quantities: Sequence[_Quantity]
+) -> list[PersonSums]:
     """Some columns of persons in the most deviating cluster and elsewhere, one after the other."""
     inside, who = labels_of(clusters, block) == 0, numbers_of(persons, block)
     sums = []
-    for question in asked:
-        counts, values = question.of(audited(block, question.column))
+    for quantity in quantities:
+        counts, values = quantity.of(audited(block, quantity.column))
         sides = inside[counts], ~inside[counts]
         sums += [person_sums(values[side], who[counts][side], persons.size) for side in sides]
     return sums

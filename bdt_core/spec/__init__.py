@@ -13,7 +13,7 @@ from bdt_core.spec.audit_spec import (
     Derivation,
     Features,
     FoundBy,
-    Groups,
+    GroupsSection,
     Kind,
     SelectionRule,
     Significance,
@@ -21,7 +21,7 @@ from bdt_core.spec.audit_spec import (
     printed_specification,
     reported_specification,
 )
-from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
+from bdt_core.spec.depth import LocalBiasSection, MitigationSection, SliceSearch, WorstGroupSearch
 from bdt_core.spec.engine import DaskEngine, Engine
 from bdt_core.spec.gate import (
     AnyLimit,
@@ -35,7 +35,7 @@ from bdt_core.spec.gate import (
 )
 from bdt_core.spec.keywords import SHORT, spec_of_keywords, with_derivation
 from bdt_core.spec.language import LANGUAGES
-from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
+from bdt_core.spec.production import AlertSeverity, HistorySection, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
 from bdt_core.spec.section import Value
 from bdt_core.spec.source import Join, Source, Table
@@ -61,17 +61,17 @@ __all__ = [
     "FoundBy",
     "FourFifthsLimit",
     "GateLimit",
-    "Groups",
-    "History",
+    "GroupsSection",
+    "HistorySection",
     "Inbox",
     "Join",
     "Kind",
     "Label",
     "Limit",
-    "LocalBias",
     "LocalBiasLimit",
+    "LocalBiasSection",
     "MetricLimit",
-    "Mitigation",
+    "MitigationSection",
     "PartitionBy",
     "SelectionRule",
     "Significance",

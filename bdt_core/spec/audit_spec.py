@@ -15,7 +15,7 @@ from pydantic import Field, field_serializer, field_validator, model_validator
 
 from bdt_core.metrics import Favourable
 from bdt_core.spec.about import About, Counts, Label
-from bdt_core.spec.depth import LocalBias, Mitigation, SliceSearch, WorstGroupSearch
+from bdt_core.spec.depth import LocalBiasSection, MitigationSection, SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import favourable_by, implied_better
 from bdt_core.spec.engine import Engine
 from bdt_core.spec.factor import Factor
@@ -28,7 +28,7 @@ from bdt_core.spec.gate import (
     WorstGroupLimit,
 )
 from bdt_core.spec.language import LANGUAGES
-from bdt_core.spec.production import AlertSeverity, History, Inbox, PartitionBy
+from bdt_core.spec.production import AlertSeverity, HistorySection, Inbox, PartitionBy
 from bdt_core.spec.section import Section, Value
 from bdt_core.spec.source import Source, name_in_reports
 
@@ -246,7 +246,7 @@ class Significance(Section):
     )
 
 
-class Groups(Section):
+class GroupsSection(Section):
     """Declared groups: compared by the 21 metrics, rates and the composite score, on all rows."""
 
     facets: list[str | list[str]] | None = Field(
@@ -334,7 +334,9 @@ class AuditSpec(Section):
         Clustering(), description="How clusters are searched; null leaves the search out."
     )
     significance: Significance = Field(Significance(), description="How differences are tested.")
-    groups: Groups = Field(Groups(), description="Groups that are declared, and compared by every group metric.")
+    groups: GroupsSection = Field(
+        GroupsSection(), description="Groups that are declared, and compared by every group metric."
+    )
     legitimate: list[Factor] = Field(
         [],
         description=(
@@ -358,8 +360,8 @@ class AuditSpec(Section):
     slices: SliceSearch | None = Field(
         SliceSearch(), description="Intersections in which people fare worse; null leaves the search out."
     )
-    local_bias: LocalBias | None = Field(None, description="Where in the data groups are treated differently.")
-    mitigation: Mitigation | None = Field(None, description="Thresholds per group, and what they would change.")
+    local_bias: LocalBiasSection | None = Field(None, description="Where in the data groups are treated differently.")
+    mitigation: MitigationSection | None = Field(None, description="Thresholds per group, and what they would change.")
     gate: list[AnyLimit] = Field(
         [WorstGroupLimit()],
         description=(
@@ -419,7 +421,7 @@ class AuditSpec(Section):
             "e.g. 30. Reports, history and baselines need none of them; by default all stay."
         ),
     )
-    history: History = Field(History(), description="What is watched over all batches.")
+    history: HistorySection = Field(HistorySection(), description="What is watched over all batches.")
     notify: list[str] = Field(
         [],
         description=(

@@ -41,7 +41,7 @@ class SliceSearch(Section):
     )
 
 
-class LocalBias(Section):
+class LocalBiasSection(Section):
     """Places where an algorithm treats groups differently, though it may not over all rows (LOGAN)."""
 
     group: str = Field(description="Column with the groups, e.g. race.")
@@ -79,7 +79,7 @@ class LocalBias(Section):
         return usable_address(embeddings) if isinstance(embeddings, str) else embeddings
 
 
-class Mitigation(Section):
+class MitigationSection(Section):
     """Thresholds per group that hold a rate equal: chosen on the train rows, measured on the test rows."""
 
     group: str | list[str] = Field(description="Column (or columns) with the groups, e.g. race.")

@@ -50,7 +50,7 @@ class Inbox(Section):
         return usable_address(folder)
 
 
-class History(Section):
+class HistorySection(Section):
     """What is watched over all batches."""
 
     drift: float = Field(0.05, gt=0, description="A metric that moves by more than this against its past is drift.")

@@ -48,10 +48,10 @@ def refuse_unknown(ages: Mapping[str, str], columns: Collection[str], table: str
             raise SourceError(f'source.ages: {table} has no column "{name}". {hint}')
 
 
-def told_of(ages: Mapping[str, str]) -> ReadingNotes:
+def notes_on_ages(ages: Mapping[str, str]) -> ReadingNotes:
     """What is to be said of columns that became ages."""
     return ReadingNotes(
-        told=tuple(
+        remarks=tuple(
             say(
                 'Column "{column}" is the age in whole years on the day in "{other}" ("source.ages").',
                 column=Column(name),

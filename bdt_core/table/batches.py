@@ -14,7 +14,7 @@ import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Source
-from bdt_core.table.ages import columns_needed, refuse_unknown, told_of, with_ages
+from bdt_core.table.ages import columns_needed, notes_on_ages, refuse_unknown, with_ages
 from bdt_core.table.column_types import Dtype, conformed, holding_missing, stacked
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
@@ -22,7 +22,7 @@ from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import ArrayBeside, JoinedTable
 from bdt_core.table.levels import chosen_spellings, level_counts, merged_spellings, respelled
 from bdt_core.table.named_files import hiding_secrets
-from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
+from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source
 from bdt_core.table.source_tables import arrays_beside, joined_table, main_table, refuse_unfit
 
@@ -103,7 +103,7 @@ def open_batches(
             _arrays=[one for one in arrays if one.column in given or one.column in keys],
             _join=join,
             _ages=ages,
-            _notes=(table.notes if join is None else table.notes + join.notes) + told_of(ages),
+            _notes=(table.notes if join is None else table.notes + join.notes) + notes_on_ages(ages),
         )
         if join is not None and join.depends_on_gaps and batches.lacks_matches():
             given.update({name: holding_missing(one) for name, one in join.columns.items() if name in given})
@@ -137,7 +137,7 @@ class Batches:
     _arrays: list[ArrayBeside] = field(default_factory=list)
     _join: JoinedTable | None = None
     _ages: dict[str, str] = field(default_factory=dict)
-    _notes: ReadingNotes = NOTHING_TOLD
+    _notes: ReadingNotes = NO_NOTES
     _spellings: dict[str, dict[str, str]] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
 

@@ -12,7 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError
-from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
+from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 
 Dtype = Any
 """A type of pandas or NumPy."""
@@ -67,7 +67,7 @@ class FileTypes:
     name: str
     rows: int
     columns: dict[str, ColumnType]
-    notes: ReadingNotes = NOTHING_TOLD
+    notes: ReadingNotes = NO_NOTES
 
 
 def types_of(frame: pd.DataFrame) -> dict[str, ColumnType]:

@@ -43,9 +43,9 @@ class DatedTexts:
         understood = {name: understood_dates(name, one) for name, one in seen.items()}
         self._notations = {name: one.notation for name, one in understood.items() if one.notation is not None}
         self._dtypes = {name: understood[name].type.dtype for name in self._notations}
-        sentences = tuple(one.told for one in understood.values() if one.told)
+        sentences = tuple(one.remark for one in understood.values() if one.remark)
         questions = {name: one.question for name, one in understood.items() if one.question}
-        self.notes = ReadingNotes(told=sentences, questions=questions)
+        self.notes = ReadingNotes(remarks=sentences, questions=questions)
 
     def types(self, dtypes: Mapping[str, Dtype]) -> dict[str, Dtype]:
         """Types of the columns of a table once they are read."""

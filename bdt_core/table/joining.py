@@ -18,7 +18,7 @@ from bdt_core.spec import Join
 from bdt_core.table.column_types import ColumnType, Dtype, common_dtype, holding_missing
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, is_beyond
 from bdt_core.table.locations import SourceFile, reading
-from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
+from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 from bdt_core.words import count
 
 _KINDS = "biufU"
@@ -124,7 +124,7 @@ class JoinedTable:
         join: Join,
         dtypes: Mapping[str, Dtype],
         name: str,
-        notes: ReadingNotes = NOTHING_TOLD,
+        notes: ReadingNotes = NO_NOTES,
     ) -> None:
         self._described = join.described
         lost = [  # its lines are not rows of the table, but matches that lack
@@ -137,7 +137,7 @@ class JoinedTable:
             )
             for reason, lines in notes.left_out.items()
         ]
-        self.notes = replace(notes, left_out={}, told=(*lost, *notes.told))
+        self.notes = replace(notes, left_out={}, remarks=(*lost, *notes.remarks))
         self.keys = [join.key] if isinstance(join.key, str) else join.key
         self._refuse_keys(other, dtypes, name)
         columns = [one for one in other.columns if one not in self.keys] if join.columns is None else join.columns

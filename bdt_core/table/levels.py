@@ -104,7 +104,7 @@ def cleaned(frame: pd.DataFrame) -> pd.DataFrame:
 def merged_spellings(chosen: Mapping[str, Mapping[str, str]]) -> ReadingNotes:
     """What is to be said of spellings of each column that became others."""
     return ReadingNotes(
-        told=tuple(
+        remarks=tuple(
             say(
                 'Column "{column}": {N} spelling of levels merged into others ("source.clean").'
                 if len(one) == 1

@@ -82,18 +82,18 @@ class SourceFile:
     def _member(self) -> str:
         """The one file in a .zip."""
         with reading(self, "a .zip file"), self.path.open("rb") as raw, zipfile.ZipFile(raw) as packed:  # type: ignore[arg-type,unused-ignore]
-            found = [one for one in packed.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
-        if len(found) != 1:
+            members = [one for one in packed.infolist() if not one.is_dir() and "__MACOSX/" not in one.filename]
+        if len(members) != 1:
             raise SourceError(
                 say(
                     "{table} holds {N} files. Expected one; unpack it, or pack one table.",
                     table=self.where,
-                    N=Numeral(len(found)),
+                    N=Numeral(len(members)),
                 )
             )
-        if found[0].flag_bits & 1:
+        if members[0].flag_bits & 1:
             raise SourceError(f"{self.where} is locked by a password. Unpack it, and name what is in it.")
-        return found[0].filename
+        return members[0].filename
 
     @property
     def is_remote(self) -> bool:
@@ -156,7 +156,7 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
         _refuse_changed(file, version)
         if isinstance(error, SourceError):
             raise
-        told = say(
+        message = say(
             "{table} cannot be read: {why}."
             if form == "a file"
             else "{table} cannot be read as {form}: {why}. It is cut off or no {what}: write it again, or leave it "
@@ -167,7 +167,7 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
             why=of_ours(_without_values(error)),
         )
         kind = UnreachableError if _is_of_the_way(error, file) else SourceError
-        raise kind(told) from None
+        raise kind(message) from None
     _refuse_changed(file, version)
 
 
@@ -215,14 +215,14 @@ def files_at(path: str) -> list[SourceFile]:
     if path.startswith("demo:"):
         return [SourceFile(_demo(path))]
     matching = _matching(path)
-    several = [(located(path), None)] if matching is None else matching
-    found: list[tuple[Path | UPath, dict[str, str], bool]] = []
-    for one, known in several:
-        is_folder = one.is_dir() if known is None else known
-        found += [(*file, True) for file in _inside(one)] if is_folder else [(one, {}, False)]
+    places = [(located(path), None)] if matching is None else matching
+    files: list[tuple[Path | UPath, dict[str, str], bool]] = []
+    for place, known in places:
+        is_folder = place.is_dir() if known is None else known
+        files += [(*file, True) for file in _inside(place)] if is_folder else [(place, {}, False)]
     return [
-        SourceFile(one, number, len(found), keys, in_folder)
-        for number, (one, keys, in_folder) in enumerate(found, start=1)
+        SourceFile(one, number, len(files), keys, in_folder)
+        for number, (one, keys, in_folder) in enumerate(files, start=1)
     ]
 
 
@@ -295,21 +295,21 @@ def _matching(path: str) -> Sequence[tuple[Path | UPath, bool | None]] | None:
     """What fits a pattern, by name, and whether it is a folder; None for a path that is no pattern."""
     if not _WILD & set(path) or (not is_remote(path) and Path(path).exists()):
         return None
-    found: list[tuple[Path | UPath, bool | None]]
+    matching: list[tuple[Path | UPath, bool | None]]
     if is_remote(path):
         root = _remote(path)
         listed = _remotely(path, lambda: root.fs.glob(root.path, detail=True))
-        found = [
+        matching = [
             (_remote(str(root.fs.unstrip_protocol(name))), listed[name]["type"] == "directory")
             for name in sorted(listed)
         ]
     else:
         whole = Path(path).expanduser()
         fixed = Path(*itertools.takewhile(lambda part: not _WILD & set(part), whole.parts))
-        found = [(one, None) for one in sorted(fixed.glob(str(whole.relative_to(fixed))))]
-    if not found:
+        matching = [(one, None) for one in sorted(fixed.glob(str(whole.relative_to(fixed))))]
+    if not matching:
         raise SourceError(f"No file fits the pattern {path}.")
-    return found
+    return matching
 
 
 def _inside(folder: Any) -> list[tuple[Path | UPath, dict[str, str]]]:

@@ -72,9 +72,9 @@ class ParquetTable:
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
         """What it holds: by its footer, and by a look at the columns whose categories or gaps are not in there."""
         known, dtypes, levels = self.announced(), self._dtypes, dict[str, Dtype]()
-        wanted = [name for name in self.footer.schema.names if columns is None or name in columns]
-        coded = {name for name in wanted if isinstance(dtypes[name], pd.CategoricalDtype)}
-        unknown = [name for name in wanted if name in coded or _lacks_count(known, self.footer, name)]
+        names = [name for name in self.footer.schema.names if columns is None or name in columns]
+        coded = {name for name in names if isinstance(dtypes[name], pd.CategoricalDtype)}
+        unknown = [name for name in names if name in coded or _lacks_count(known, self.footer, name)]
         counted = dict.fromkeys(unknown, 0)
         for batch in self._batches(_ROWS_AT_ONCE, unknown) if unknown else ():
             counted = {name: count + batch.column(name).null_count for name, count in counted.items()}
@@ -131,10 +131,10 @@ class ParquetTable:
 
         fields = [self.footer.schema.field(name) for name in batch.schema.names]
         texts = (pa.types.is_string, pa.types.is_large_string, pa.types.is_dictionary)
-        for one, field in zip(batch.columns, fields, strict=True):
+        for column, field in zip(batch.columns, fields, strict=True):
             if any(is_such(field.type) for is_such in texts):
                 try:
-                    one.validate(full=True)
+                    column.validate(full=True)
                 except pa.ArrowInvalid:
                     raise SourceError(
                         f'{self.file.where}: column "{field.name}" holds texts that are not valid UTF-8. Write the '
@@ -168,7 +168,7 @@ class ParquetTable:
         for name, key in self.keys.items():
             columns[name] = ColumnType(key.dtype, "names of folders", rows > 0)
         notes = ReadingNotes(
-            told=tuple(say("{table}: {what}.", table=self.file.where, what=one) for one in self.footer.told)
+            remarks=tuple(say("{table}: {what}.", table=self.file.where, what=one) for one in self.footer.remarks)
         )
         return FileTypes(self.file.where, rows, columns, notes)
 

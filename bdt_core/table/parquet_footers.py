@@ -1,4 +1,4 @@
-"""What the footer of a Parquet file says about it, in the words of this package."""
+"""Footers of Parquet files, in the words of this package."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Footer:
         Missing values of each column; None where the file does not say.
     version : object
         As `bdt_core.table.locations.SourceFile.version` gives it.
-    told : tuple of str
+    remarks : tuple of str
         How the schema was understood.
     """
 
@@ -47,7 +47,7 @@ class Footer:
     groups: tuple[int, ...]
     missing: dict[str, int | None]
     version: object
-    told: tuple[Text, ...]
+    remarks: tuple[Text, ...]
 
 
 def read_footer(file: SourceFile, open_file: Callable[[], pq.ParquetFile]) -> Footer:
@@ -66,10 +66,10 @@ def read_footer(file: SourceFile, open_file: Callable[[], pq.ParquetFile]) -> Fo
         repeated = repeated_names(schema.names)
         if repeated:
             raise SourceError(repeated_message(file.where, repeated))
-        kept, told = _understood(schema)
+        kept, remarks = _understood(schema)
         missing = {name: _missing(metadata, leaf) for name, leaf in _leaves(schema).items() if name in kept.names}
         groups = tuple(metadata.row_group(group).num_rows for group in range(metadata.num_row_groups))
-        return Footer(kept, metadata.num_rows, groups, missing, version, told)
+        return Footer(kept, metadata.num_rows, groups, missing, version, remarks)
 
 
 @lru_cache(maxsize=64)
@@ -96,7 +96,7 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
     """
     import pyarrow as pa
 
-    told = list[str]()
+    remarks = list[str]()
     stored = (schema.metadata or {}).get(b"pandas")
     if stored is not None:
         try:
@@ -112,23 +112,23 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
         for name in index:
             if _UNNAMED.fullmatch(name):
                 schema = schema.remove(schema.get_field_index(name))
-                told.append(say("the index that pandas stored has no name, and is left out"))
+                remarks.append(say("the index that pandas stored has no name, and is left out"))
             else:
-                told.append(say('the index "{column}" that pandas stored is a column', column=Column(name)))
-    for place, one in enumerate(schema):
-        if pa.types.is_timestamp(one.type) and one.type.tz is not None and not _is_known(one.type.tz):
-            schema = schema.set(place, one.with_type(pa.timestamp(one.type.unit, "UTC")))
-            told.append(
+                remarks.append(say('the index "{column}" that pandas stored is a column', column=Column(name)))
+    for place, field in enumerate(schema):
+        if pa.types.is_timestamp(field.type) and field.type.tz is not None and not _is_known(field.type.tz):
+            schema = schema.set(place, field.with_type(pa.timestamp(field.type.unit, "UTC")))
+            remarks.append(
                 say(
                     'the time zone of "{column}" is not known; its times are taken in UTC, as they are stored',
-                    column=Column(one.name),
+                    column=Column(field.name),
                 )
             )
-        elif pa.types.is_date(one.type):
-            schema = schema.set(place, one.with_type(pa.timestamp("ms")))
-        elif pa.types.is_decimal(one.type):
-            schema = schema.set(place, one.with_type(pa.float64()))
-    return schema, tuple(told)
+        elif pa.types.is_date(field.type):
+            schema = schema.set(place, field.with_type(pa.timestamp("ms")))
+        elif pa.types.is_decimal(field.type):
+            schema = schema.set(place, field.with_type(pa.float64()))
+    return schema, tuple(remarks)
 
 
 def _is_known(zone: str) -> bool:
@@ -147,12 +147,12 @@ def _leaves(schema: pa.Schema) -> dict[str, int | None]:
     def width(type_: Any) -> int:
         return sum(width(type_.field(i).type) for i in range(type_.num_fields)) if type_.num_fields else 1
 
-    found: dict[str, int | None] = {}
+    positions: dict[str, int | None] = {}
     position = 0
     for field in schema:
-        found[field.name] = None if field.type.num_fields else position
+        positions[field.name] = None if field.type.num_fields else position
         position += width(field.type)
-    return found
+    return positions
 
 
 def _missing(metadata: pq.FileMetaData, leaf: int | None) -> int | None:

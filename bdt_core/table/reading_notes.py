@@ -20,14 +20,14 @@ class ReadingNotes:
     ----------
     left_out : dict of str to int
         Lines of the source that are no rows of the table, by reason.
-    told : tuple of str
+    remarks : tuple of str
         Sentences on how the table was understood.
     questions : dict of str to str
         Columns that can be read in two ways, and what is to be said so that they are read in the right one.
     """
 
     left_out: Mapping[str, int] = field(default_factory=dict)
-    told: tuple[Text, ...] = ()
+    remarks: tuple[Text, ...] = ()
     questions: Mapping[str, Text] = field(default_factory=dict)
 
     @property
@@ -40,18 +40,18 @@ class ReadingNotes:
         left_out = dict(self.left_out)
         for reason, count in other.left_out.items():
             left_out[reason] = left_out.get(reason, 0) + count
-        sentences = tuple(dict.fromkeys((*self.told, *other.told)))
+        sentences = tuple(dict.fromkeys((*self.remarks, *other.remarks)))
         return ReadingNotes(left_out, sentences, {**other.questions, **self.questions})
 
     def beside(self, attrs: Mapping[Any, Any]) -> dict[Any, Any]:
         """The attributes of a frame, these notes among them if they say anything."""
-        return {**attrs, READING: asdict(self)} if self.left_out or self.told or self.questions else dict(attrs)
+        return {**attrs, READING: asdict(self)} if self.left_out or self.remarks or self.questions else dict(attrs)
 
     @classmethod
     def of(cls, attrs: Mapping[Any, Any]) -> Self:
         """Those of a frame, by its attributes."""
         known: dict[str, Any] = attrs.get(READING) or {}
-        return cls(known.get("left_out", {}), tuple(known.get("told", ())), known.get("questions", {}))
+        return cls(known.get("left_out", {}), tuple(known.get("remarks", ())), known.get("questions", {}))
 
 
-NOTHING_TOLD = ReadingNotes()
+NO_NOTES = ReadingNotes()

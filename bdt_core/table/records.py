@@ -13,7 +13,7 @@ import pandas as pd
 from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, types_of
 from bdt_core.table.dated_texts import NO_DATES, seen_in_values
 from bdt_core.table.notation import DatesSeen
-from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
+from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 
 Record = Any
 """A row: a tuple of values, or a dict of them by column."""
@@ -43,7 +43,7 @@ class RecordsTable(ABC):
     coerce_float: bool
     rows: int
     dtypes: dict[str, Dtype]
-    notes: ReadingNotes = NOTHING_TOLD
+    notes: ReadingNotes = NO_NOTES
     _kept: list[list[Record]] | None = None
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002

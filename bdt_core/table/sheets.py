@@ -60,8 +60,8 @@ class SheetTable:
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
         """What all columns hold."""
         types = types_of(self._frame)
-        told = [one.told for one in self._texts.values() if one.told]
-        told += [
+        remarks = [one.remark for one in self._texts.values() if one.remark]
+        remarks += [
             say(
                 'Column "{column}": {N} of its numbers are texts in the sheet, and are read as numbers.',
                 column=Column(name),
@@ -70,9 +70,9 @@ class SheetTable:
             for name, numbers in self._written.items()
         ]
         texts = {name for name, one in types.items() if one.holds == TEXTS}
-        told += names_taken_for_missing(self._names, texts)
+        remarks += names_taken_for_missing(self._names, texts)
         questions = {name: one.question for name, one in self._texts.items() if one.question}
-        return FileTypes(self.name, len(self._frame), types, ReadingNotes({}, tuple(told), questions))
+        return FileTypes(self.name, len(self._frame), types, ReadingNotes({}, tuple(remarks), questions))
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         """Its rows."""
@@ -91,16 +91,16 @@ class SheetTable:
                 say("{table}: the sheet is empty. Expected a row of names and rows of values.", table=self.name)
             )
         names = [str(one).strip() for one in rows[0]]
-        found = {}
+        cells_of = {}
         for place, name in enumerate(names):
             cells = [one[place] for one in rows[1:]]
             if name or any(map(_is_filled, cells)):
                 names[place] = name or f"Unnamed: {place}"
-                found[names[place]] = cells
+                cells_of[names[place]] = cells
         repeated = repeated_names(one for one in names if one)
         if repeated:
             raise SourceError(repeated_message(self.name, repeated))
-        return found
+        return cells_of
 
     @cached_property
     def _values(self) -> dict[str, list[Any]]:
@@ -175,8 +175,8 @@ class SheetTable:
             ) from None
         with self._open_bytes() as opened:
             book = CalamineWorkbook.from_filelike(opened)
-        wanted = self._settings.sheet
-        if wanted is None and len(book.sheet_names) > 1:
+        sheet = self._settings.sheet
+        if sheet is None and len(book.sheet_names) > 1:
             raise SourceError(
                 say(
                     '{table} has {N} sheets. Name one in "source.sheet": {names}.',
@@ -185,18 +185,18 @@ class SheetTable:
                     names=", ".join(book.sheet_names[:20]),
                 )
             )
-        wanted = book.sheet_names[0] if wanted is None else wanted
-        if wanted not in book.sheet_names:
-            hint = did_you_mean(wanted, book.sheet_names)
+        sheet = book.sheet_names[0] if sheet is None else sheet
+        if sheet not in book.sheet_names:
+            hint = did_you_mean(sheet, book.sheet_names)
             raise SourceError(
                 say(
                     '{table} has no sheet "{sheet}", which source.sheet names. {hint}',
                     table=self.name,
-                    sheet=wanted,
+                    sheet=sheet,
                     hint=hint,
                 )
             )
-        rows: Sequence[Sequence[Any]] = book.get_sheet_by_name(wanted).to_python()
+        rows: Sequence[Sequence[Any]] = book.get_sheet_by_name(sheet).to_python()
         return [[int(one) if _is_whole(one) else one for one in row] for row in rows]
 
 

@@ -79,15 +79,15 @@ def arrays_beside(source: Source) -> list[ArrayBeside]:
     UnreachableError
         One cannot be read, which is not the fault of the table beside it.
     """
-    found = []
+    arrays = []
     for column, path in source.arrays.items():
         whole = filled(path, source, f"source.arrays.{column}")
         try:
             with hiding_secrets(path):
-                found.append(ArrayBeside(column, SourceFile(located(whole)), source.described))
+                arrays.append(ArrayBeside(column, SourceFile(located(whole)), source.described))
         except SourceError as error:
             raise UnreachableError(error.sentence) from None
-    return found
+    return arrays
 
 
 @contextmanager

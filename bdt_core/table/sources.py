@@ -8,7 +8,7 @@ from typing import Any
 import pandas as pd
 
 from bdt_core.spec import Source
-from bdt_core.table.ages import refuse_unknown, told_of, with_ages
+from bdt_core.table.ages import notes_on_ages, refuse_unknown, with_ages
 from bdt_core.table.batches import open_batches
 from bdt_core.table.dated_texts import with_dates
 from bdt_core.table.frames import handed_over
@@ -91,10 +91,12 @@ def as_source_reads_it(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
     """
     frame = with_dates(frame)
     known = ReadingNotes.of(frame.attrs)
-    ages = {name: one for name, one in source.ages.items() if told_of({name: one}).told[0] not in known.told}
+    ages = {
+        name: one for name, one in source.ages.items() if notes_on_ages({name: one}).remarks[0] not in known.remarks
+    }
     refuse_unknown(ages, list(map(str, frame.columns)), source.described)
     if ages:
-        attrs = (known + told_of(ages)).beside(frame.attrs)
+        attrs = (known + notes_on_ages(ages)).beside(frame.attrs)
         frame = with_ages(frame, ages)
         frame.attrs = attrs
     return cleaned(frame) if source.clean else frame

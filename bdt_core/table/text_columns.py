@@ -1,4 +1,4 @@
-"""What the columns of a text hold, so that a part of the rows is understood as the whole would be."""
+"""Columns of a text, typed so that a part of the rows is understood as the whole would be."""
 
 from __future__ import annotations
 
@@ -51,7 +51,7 @@ class Understood:
     type : ColumnType
     notation : Notation or None
         None where the values stand as Arrow reads them.
-    told : str or None
+    remark : str or None
         What is to be said of it.
     question : str or None
         What somebody must say first; until then it is a column of texts.
@@ -59,7 +59,7 @@ class Understood:
 
     type: ColumnType
     notation: Notation | None = None
-    told: Text | None = None
+    remark: Text | None = None
     question: Text | None = None
 
 
@@ -145,7 +145,7 @@ class TextColumn:
         seen = self._seen
         if "padded" in seen and not seen & {"fraction", "long"}:
             key = AsItIs(f"features.kinds.{self._name}")
-            return Understood(_TEXT, told=say(_PADDED, column=Column(self._name), key=key))
+            return Understood(_TEXT, remark=say(_PADDED, column=Column(self._name), key=key))
         if "fraction" in seen:
             return Understood(ColumnType(np.dtype(np.float64), NUMBERS))
         if "long" in seen or ("beyond" in seen and seen & {"missing", "negative"}):
@@ -197,10 +197,10 @@ def _as_dates_in(name: str, orders: frozenset[str]) -> Understood:
 
 
 def _in_notation(name: str, notation: Notation) -> Understood:
-    told = say('Column "{column}" holds {what}.', column=Column(name), what=notation.described)
+    remark = say('Column "{column}" holds {what}.', column=Column(name), what=notation.described)
     if notation.date is None:
-        return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, told)
-    return Understood(ColumnType(np.dtype("datetime64[s]"), POINTS_IN_TIME), notation, told)
+        return Understood(ColumnType(np.dtype(np.float64), NUMBERS), notation, remark)
+    return Understood(ColumnType(np.dtype("datetime64[s]"), POINTS_IN_TIME), notation, remark)
 
 
 def point_of(columns: Iterable[TextColumn], decimal: str | None) -> str | None:
@@ -236,9 +236,9 @@ def typed_values(values: pa.Array, how: Understood) -> pd.Series[Any]:
     if how.notation is not None:
         values = as_figures(values, how.notation).cast(pa.float64())
     elif type_.holds == NUMBERS:
-        wanted = pa.from_numpy_dtype(type_.dtype)
-        numbers = _cast(values, wanted)
-        values = _as_arrow_writes_them(values).cast(wanted) if numbers is None else numbers
+        arrow_type = pa.from_numpy_dtype(type_.dtype)
+        numbers = _cast(values, arrow_type)
+        values = _as_arrow_writes_them(values).cast(arrow_type) if numbers is None else numbers
     if type_.holds == FLAGS:
         values = pc.equal(pc.utf8_lower(values), "true")
     column: pd.Series[Any] = values.to_pandas()

@@ -230,9 +230,9 @@ class TextTable:
     @property
     def _notes(self) -> ReadingNotes:
         """What is to be said of its lines, after a pass over it."""
-        lines, told = self._lines, list[str]()
+        lines, remarks = self._lines, list[str]()
         if lines.long_values:
-            told.append(
+            remarks.append(
                 say(
                     "{table}: {N} values hold line breaks, so {Nlines} lines of the file go on with the row before "
                     "them.",
@@ -242,17 +242,17 @@ class TextTable:
                 )
             )
         if not self._marks.is_ended:
-            told.append(
+            remarks.append(
                 say(
                     "{table}: the last line has no end. If the file was cut off, its last value may be short.",
                     table=self.name,
                 )
             )
-        told += [one.told for one in self._understood.values() if one.told]
+        remarks += [one.remark for one in self._understood.values() if one.remark]
         texts = {name for name, one in self._understood.items() if one.type.holds == TEXTS}
-        told += names_taken_for_missing(lines.names, texts)
+        remarks += names_taken_for_missing(lines.names, texts)
         questions = {name: one.question for name, one in self._understood.items() if one.question}
-        return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(told), questions)
+        return ReadingNotes({_BAD_ROWS: lines.left_out} if lines.left_out else {}, tuple(remarks), questions)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         """Its rows as texts, of which some are missing."""
@@ -358,10 +358,10 @@ class TextTable:
         words = NAMES_TOO & self._missing
         columns = []
         for name, column in zip(self.form.names, batch.columns, strict=True):
-            found = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
-            for one in pc.value_counts(found).to_pylist():
-                self._lines.names[name, one["values"]] += one["counts"]
-            columns.append(with_gaps(column, words) if len(found) else column)
+            names = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
+            for level in pc.value_counts(names).to_pylist():
+                self._lines.names[name, level["values"]] += level["counts"]
+            columns.append(with_gaps(column, words) if len(names) else column)
         return pa.RecordBatch.from_arrays(columns, list(self.form.names))
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
@@ -401,12 +401,12 @@ class TextTable:
 
     def _fault(self, first: int, last: int, row: list[str], longest: int) -> str | None:
         """What is wrong with a row that stands on these lines; None if it is as long as it should be."""
-        wanted = len(self.form.names)
-        if wanted <= len(row) <= longest:
+        expected = len(self.form.names)
+        if expected <= len(row) <= longest:
             if last == first:
                 return None
             long = [value for value in row if _LINE_END.search(value)]
-            if any(swallows_rows(value, self.form.separator, wanted) for value in long):
+            if any(swallows_rows(value, self.form.separator, expected) for value in long):
                 return say(
                     "{table}, line {N}: a quotation mark is closed on line {Nlast} only, and what stands between looks "
                     "like rows. Remove the stray mark, or close it on its own line.",
@@ -424,9 +424,9 @@ class TextTable:
             table=self.name,
             N=Numeral(first),
             columns=Numeral(len(row)),
-            expected=Numeral(wanted),
+            expected=Numeral(expected),
         )
-        if len(row) > wanted:
+        if len(row) > expected:
             mend = say("Put quotes around values that hold the separator.")
         elif last == first:
             mend = say("Write the row whole; if it is the last one, the file was cut off.")

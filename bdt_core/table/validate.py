@@ -31,7 +31,7 @@ from bdt_core.table.levels import warn_of_spellings
 from bdt_core.table.persons import count_persons, person_hashes
 from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.ranks import Hashes, content_sums, fingerprint, occurrence_numbers, rank_rows, row_hashes
-from bdt_core.table.reading_notes import NOTHING_TOLD, ReadingNotes
+from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 from bdt_core.table.repeated_rows import LEFT_OUT as NEAR_COPIES
 from bdt_core.table.repeated_rows import Repeats, find_repeats, warn_of_repeats, without_near_copies
 from bdt_core.table.roles import (
@@ -81,7 +81,7 @@ class TableFacts:
     without_match: int
     join: dict[str, Any]
     no_key: int
-    reading: ReadingNotes = NOTHING_TOLD
+    reading: ReadingNotes = NO_NOTES
 
     @property
     def rows(self) -> int:
@@ -296,7 +296,7 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
         )
     columns: list[Column] = []
     warnings: list[str] = []
-    notes = list(facts.reading.told)
+    notes = list(facts.reading.remarks)
     for name, role in roles.items():
         column = facts.columns[name]
         kind: Kind | None = None

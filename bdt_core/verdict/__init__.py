@@ -5,7 +5,7 @@ from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifth
 from bdt_core.verdict.gate import GateResult, judge_gate, judge_limit, of_majority, overall
 from bdt_core.verdict.groups import MetricLimitResult, check_name, judge_metric
 from bdt_core.verdict.judge import Evidence, LimitOutcome, Tolerated, judge
-from bdt_core.verdict.kinds import LIMITS, Findings, LimitKind, PeopleLimitKind, Row, kind_named, kind_of, register
+from bdt_core.verdict.kinds import LIMITS, AuditResults, LimitKind, PeopleLimitKind, Row, kind_named, kind_of, register
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
 from bdt_core.verdict.slices import SliceLimitResult, judge_slices
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict
@@ -15,9 +15,9 @@ __all__ = [
     "LIMITS",
     "NO_CLUSTERS",
     "SEVEREST_FIRST",
+    "AuditResults",
     "ClusterLimitResult",
     "Evidence",
-    "Findings",
     "FourFifthsLimitResult",
     "GateResult",
     "LimitKind",

@@ -9,7 +9,7 @@ from bdt_core.said import of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.spec.wording import compared_with, factors_compared
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
-from bdt_core.verdict.kinds import WORST_GROUP_COMPARED, Findings, PeopleLimitKind, Row, default_difference
+from bdt_core.verdict.kinds import WORST_GROUP_COMPARED, AuditResults, PeopleLimitKind, Row, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
 
@@ -25,7 +25,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
     compared = WORST_GROUP_COMPARED
     published = frozenset({"min_share"})
 
-    def by_its_own_search(self, limit: WorstGroupLimit, results: Findings) -> WorstGroupLimitResult:
+    def by_its_own_search(self, limit: WorstGroupLimit, results: AuditResults) -> WorstGroupLimitResult:
         default = default_difference(results)
         if limit.check == "declared_group":
             return judge_declared_group(limit, results.declared, default)
@@ -33,7 +33,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             limit, _searched(limit, results), default, compared_with(limit.of, results.outcome.spec)
         )
 
-    def scope_in(self, limit: WorstGroupLimit, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: WorstGroupLimit, most: float, results: AuditResults) -> Scope:
         shared = self.shared_scope(limit, most, results) | {"min_share": limit.min_share}
         if limit.check == "declared_group":
             columns = dict.fromkeys(name for facet in facets_of(limit, results.declared) for name in facet.columns)
@@ -69,12 +69,12 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
         unit = self.unit_of(outcome, report.bias_variable.unit)
         difference, low, high = (words.size(x, unit) for x in (outcome.difference, outcome.low, outcome.high))
         if outcome.group is None:
-            return row._replace(found=say("any group by at most {size}", size=high), found_note="")
+            return row._replace(value=say("any group by at most {size}", size=high), value_note="")
         bounds = say("at least {least}, any group at most {most}", least=low, most=high)
-        return row._replace(found=say("{size} worse", size=difference), found_note=bounds)
+        return row._replace(value=say("{size} worse", size=difference), value_note=bounds)
 
 
-def _searched(limit: WorstGroupLimit, results: Findings) -> WorstGroups | None:
+def _searched(limit: WorstGroupLimit, results: AuditResults) -> WorstGroups | None:
     """The search that a limit is on: with the legitimate factors, or without them."""
     searched = results.worst_groups
     raw = searched.raw if searched is not None and limit.of == "raw" else None

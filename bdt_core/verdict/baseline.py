@@ -230,9 +230,9 @@ def _compared_within(
     return compared(now, before, above=above, is_ratio=kind.is_ratio_of(limit), stretches=stretches)
 
 
-def _fails(one: _Value, tolerated: Tolerated) -> bool:
+def _fails(value: _Value, tolerated: Tolerated) -> bool:
     """Whether a group alone breaks a limit."""
-    return tolerated.verdict(one.value, one.low, one.high) == "fail"
+    return tolerated.verdict(value.value, value.low, value.high) == "fail"
 
 
 def _larger_is_worse(value: float, tolerated: Tolerated) -> bool:
@@ -366,8 +366,8 @@ def stretches_of(alpha: float, alpha_before: float, changes: int) -> tuple[float
     >>> [round(one, 3) for one in stretches_of(0.05, 0.05, 1)], [round(one, 3) for one in stretches_of(0.05, 0.1, 4)]
     ([1.0, 1.0], [1.274, 1.518])
     """
-    wanted = ndtri(1.0 - alpha / (2.0 * changes))
-    return float(wanted / ndtri(1.0 - alpha / 2.0)), float(wanted / ndtri(1.0 - alpha_before / 2.0))
+    joint = ndtri(1.0 - alpha / (2.0 * changes))
+    return float(joint / ndtri(1.0 - alpha / 2.0)), float(joint / ndtri(1.0 - alpha_before / 2.0))
 
 
 _Triple = tuple[float, float, float]

@@ -22,7 +22,7 @@ from bdt_core.verdict.judge import (
     judge,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_limit
+from bdt_core.verdict.kinds import AuditResults, PeopleLimitKind, default_limit
 from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.words import Verdict, clauses, sentences, which_way
 
@@ -56,10 +56,10 @@ class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
         "The clusters of two reports are different groups of people.",
     )
 
-    def by_its_own_search(self, limit: Limit, results: Findings) -> ClusterLimitResult:
+    def by_its_own_search(self, limit: Limit, results: AuditResults) -> ClusterLimitResult:
         return judge_clusters(limit, results.significance)
 
-    def scope_in(self, limit: Limit, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: Limit, most: float, results: AuditResults) -> Scope:
         shared = self.shared_scope(limit, most, results)
         if limit.check == "worst_cluster":
             return scope_of("cluster", **shared)
@@ -117,7 +117,7 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterL
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, limit, most, tested)
-    untested = [str(one.found.label) for one in candidates if _compared(one, limit, tested).status != "tested"]
+    untested = [str(one.cluster.label) for one in candidates if _compared(one, limit, tested).status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         yet = say("Yet cluster {as_is} had too few test rows to be tested.", as_is=", ".join(untested))
@@ -125,31 +125,31 @@ def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterL
     return _result(limit, most, verdict, sentence, judged.decides.of, judged, tested)
 
 
-def _evidence(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Evidence[ComparedCluster] | None:
+def _evidence(cluster: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Evidence[ComparedCluster] | None:
     """Difference and interval with harm counted as positive."""
-    compared = _compared(one, limit, tested)
+    compared = _compared(cluster, limit, tested)
     difference, low, high, p = compared.difference, compared.low, compared.high, compared.p_value
     if limit.check == "any_cluster":
-        low, high = one.simultaneous or (low, high)
-        p = one.p_adjusted
+        low, high = cluster.simultaneous or (low, high)
+        p = cluster.p_adjusted
     if difference is None or low is None or high is None:
         return None
     rejects = p is not None and p <= tested.spec.significance.alpha
     if tested.spec.bias_variable.better == "higher":
-        return Evidence(one, -difference, -high, -low, rejects)
-    return Evidence(one, difference, low, high, rejects)
+        return Evidence(cluster, -difference, -high, -low, rejects)
+    return Evidence(cluster, difference, low, high, rejects)
 
 
-def _visible(one: ComparedCluster, limit: Limit, most: float, tested: ClusterSignificance) -> float | None:
+def _visible(cluster: ComparedCluster, limit: Limit, most: float, tested: ClusterSignificance) -> float | None:
     """Of several clusters the power is that of an interval for all."""
     comparisons = float(len(tested.clusters)) if limit.check == "any_cluster" else 1.0
     harm_is_up = tested.spec.bias_variable.better == "lower"
-    return difference_found_beyond(_compared(one, limit, tested), most, comparisons, harm_is_up=harm_is_up)
+    return difference_found_beyond(_compared(cluster, limit, tested), most, comparisons, harm_is_up=harm_is_up)
 
 
-def _compared(one: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Comparison:
+def _compared(cluster: ComparedCluster, limit: Limit, tested: ClusterSignificance) -> Comparison:
     """All splits together; a cluster by itself where a limit is on each of those of the audit's own split."""
-    return tested.repeats.together if tested.repeats and limit.check == "worst_cluster" else one.comparison
+    return tested.repeats.together if tested.repeats and limit.check == "worst_cluster" else cluster.comparison
 
 
 def _result(
@@ -168,7 +168,7 @@ def _result(
         judged,
         kind="cluster",
         check=limit.check,
-        cluster=cluster.found.label if cluster else None,
+        cluster=cluster.cluster.label if cluster else None,
         limit=most,
         difference=judged.decides.value if judged else None,
         p_value=_compared(cluster, limit, tested).p_value if cluster else None,
@@ -177,10 +177,12 @@ def _result(
 
 
 def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tested: ClusterSignificance) -> str:
-    one, unit = judged.decides, tested.unit
-    comparison = _compared(one.of, limit, tested)
+    evidence, unit = judged.decides, tested.unit
+    comparison = _compared(evidence.of, limit, tested)
     better = tested.spec.bias_variable.better
-    direction, low, high = which_way(one.value, one.low, one.high, better=better, certain=one.rejects)
+    direction, low, high = which_way(
+        evidence.value, evidence.low, evidence.high, better=better, certain=evidence.rejects
+    )
     interval = words.interval(low, high, confidence=comparison.confidence, unit=unit)
     if tested.repeats is not None and limit.check == "worst_cluster":
         message = (
@@ -194,16 +196,16 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
             "{rows2}"
         )
         values = {
-            "as_is": str(one.of.found.label),
+            "as_is": str(evidence.of.cluster.label),
             "rows": say("{N} persons", N=words.count(tested.persons)),
             "rows2": say("{N} rows", N=words.count(tested.test_rows)),
         }
     else:
         message = "The {measure} of cluster {as_is} is {size} {way} than everybody else's {interval}"
-        values = {"as_is": str(one.of.found.label)}
-    told = say(
+        values = {"as_is": str(evidence.of.cluster.label)}
+    difference = say(
         message,
-        size=words.size(one.value, unit),
+        size=words.size(evidence.value, unit),
         measure=of_ours(wording(tested.spec.bias_variable).name),
         way=direction,
         interval=interval,
@@ -211,6 +213,6 @@ def _sentence(judged: Judgement[ComparedCluster], limit: Limit, most: float, tes
     )
     write = partial(words.size, unit=unit)
     return sentences(
-        clauses(told, allowed_and_why(judged, Tolerated(maximum=most), write)),
-        would_have_been_found(judged, _visible(one.of, limit, most, tested), "difference", write),
+        clauses(difference, allowed_and_why(judged, Tolerated(maximum=most), write)),
+        would_have_been_found(judged, _visible(evidence.of, limit, most, tested), "difference", write),
     )

@@ -21,7 +21,7 @@ _NAMED = 10
 
 
 def judge_declared_group(
-    limit: WorstGroupLimit, found: DeclaredOutcomes | None, default: float
+    limit: WorstGroupLimit, outcomes: DeclaredOutcomes | None, default: float
 ) -> WorstGroupLimitResult:
     """Hold every declared group against one limit.
 
@@ -29,7 +29,7 @@ def judge_declared_group(
     ----------
     limit : WorstGroupLimit
         With ``check: declared_group``.
-    found : DeclaredOutcomes or None
+    outcomes : DeclaredOutcomes or None
     default : float
         What is tolerated where the limit names nothing: that of clusters.
 
@@ -45,43 +45,52 @@ def judge_declared_group(
         A grouping that was not compared.
     """
     most = default if limit.max_difference is None else limit.max_difference
-    facets = facets_of(limit, found)
+    facets = facets_of(limit, outcomes)
     least = limit.min_share or 0.0
     groups = [one for facet in facets for one in facet.groups if one.share >= least]
-    known = [one for one in (_evidence(each, found) for each in groups) if one is not None]
+    known = [one for one in (_evidence(each, outcomes) for each in groups) if one is not None]
     shared: dict[str, Any] = {
         "kind": "worst_group", "check": limit.check, "limit": most, "min_share": limit.min_share,
-        "confidence": None if found is None else 1.0 - found.alpha, "rows_to_settle": None,
+        "confidence": None if outcomes is None else 1.0 - outcomes.alpha, "rows_to_settle": None,
     }  # fmt: skip
-    if found is None or not known:
+    if outcomes is None or not known:
         reasons = [one.reason for one in facets if one.reason is not None]
         reasons_told = [say("{reason}.", reason=words.capital(of_ours(one))) for one in reasons]
         sentence = sentences(NOT_COMPARED, *reasons_told)
         return WorstGroupLimitResult.of(limit, "not_testable", sentence, None, **shared, group=None, difference=None)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
-    one, unit = judged.decides, _unit(found)
-    who = words.all_of([each.words for each in one.of.conditions])
-    direction, low, high = which_way(one.value, one.low, one.high, better=found.better, certain=one.rejects)
-    told = say(
+    evidence, unit = judged.decides, _unit(outcomes)
+    who = words.all_of([each.words for each in evidence.of.conditions])
+    direction, low, high = which_way(
+        evidence.value, evidence.low, evidence.high, better=outcomes.better, certain=evidence.rejects
+    )
+    difference = say(
         "{slice}: {size} {way} in {measure} than everybody else {interval}",
-        size=words.size(one.value, unit),
+        size=words.size(evidence.value, unit),
         slice=who,
         way=direction,
-        measure=of_ours(found.measured),
-        interval=words.interval(low, high, confidence=1.0 - found.alpha, unit=unit),
+        measure=of_ours(outcomes.measured),
+        interval=words.interval(low, high, confidence=1.0 - outcomes.alpha, unit=unit),
     )
-    sentence = clauses(told, allowed_and_why(judged, tolerated, partial(words.size, unit=unit)))
+    sentence = clauses(difference, allowed_and_why(judged, tolerated, partial(words.size, unit=unit)))
     small = [words.all_of([each.words for each in group.conditions]) for group in groups if group.difference is None]
     if small:
         named = joined([*small[:_NAMED], *(["..."] if len(small) > _NAMED else [])], ", ")
         sentence = sentences(sentence, say("Not judged, for too few rows: {list}.", list=named))
     return WorstGroupLimitResult.of(
-        limit, judged.verdict, sentence, judged, **shared, group=who, difference=one.value, p_value=one.of.p_adjusted
+        limit,
+        judged.verdict,
+        sentence,
+        judged,
+        **shared,
+        group=who,
+        difference=evidence.value,
+        p_value=evidence.of.p_adjusted,
     )
 
 
-def facets_of(limit: WorstGroupLimit, found: DeclaredOutcomes | None) -> tuple[DeclaredFacet, ...]:
+def facets_of(limit: WorstGroupLimit, outcomes: DeclaredOutcomes | None) -> tuple[DeclaredFacet, ...]:
     """The groupings that a limit is on.
 
     Raises
@@ -89,7 +98,7 @@ def facets_of(limit: WorstGroupLimit, found: DeclaredOutcomes | None) -> tuple[D
     SpecError
         A grouping that was not compared.
     """
-    facets = found.facets if found is not None else ()
+    facets = outcomes.facets if outcomes is not None else ()
     if not limit.facets:
         return facets
     named = tuple(one for one in facets if one.columns == limit.facets)
@@ -102,15 +111,15 @@ def facets_of(limit: WorstGroupLimit, found: DeclaredOutcomes | None) -> tuple[D
     return named
 
 
-def _evidence(one: DeclaredGroup, found: DeclaredOutcomes | None) -> Evidence[DeclaredGroup] | None:
+def _evidence(group: DeclaredGroup, outcomes: DeclaredOutcomes | None) -> Evidence[DeclaredGroup] | None:
     """Difference and interval with harm counted as positive."""
-    difference, low, high = one.difference, one.difference_low, one.difference_high
-    if found is None or difference is None or low is None or high is None:
+    difference, low, high = group.difference, group.difference_low, group.difference_high
+    if outcomes is None or difference is None or low is None or high is None:
         return None
-    if found.better == "higher":
-        return Evidence(one, -difference, -high, -low, bool(one.significant))
-    return Evidence(one, difference, low, high, bool(one.significant))
+    if outcomes.better == "higher":
+        return Evidence(group, -difference, -high, -low, bool(group.significant))
+    return Evidence(group, difference, low, high, bool(group.significant))
 
 
-def _unit(found: DeclaredOutcomes) -> words.Unit:
-    return "rate" if found.is_rate else "value"
+def _unit(outcomes: DeclaredOutcomes) -> words.Unit:
+    return "rate" if outcomes.is_rate else "value"

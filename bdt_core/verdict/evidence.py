@@ -73,10 +73,8 @@ class Proven(Result):
         if self.within_place:
             return say("others of the same place")
         if self.groups_before:
-            several = self.groups_before > 1
-            return say(
-                "people alike in the groups found before" if several else "people alike in the group found before"
-            )
+            many = self.groups_before > 1
+            return say("people alike in the groups found before" if many else "people alike in the group found before")
         return scope.than or say("everybody else")
 
 
@@ -233,33 +231,36 @@ def _proven(ranked: Findings | None, scope: Scope) -> Iterator[Proven]:
         return
     raw = scope.of == "raw"
     findings: Sequence[Finding] = (*ranked.confirmed, *(ranked.at_first_sight if raw else ()))
-    for one in dict.fromkeys(findings):
-        if one.measured != scope.measured:
+    for finding in dict.fromkeys(findings):
+        if finding.measured != scope.measured:
             continue
-        alike = None if raw else one.remaining
+        alike = None if raw else finding.remaining
         as_found, low, high = (
-            (one.difference, one.low, one.high)
+            (finding.difference, finding.low, finding.high)
             if alike is None
             else (alike.remaining, alike.remaining_low, alike.remaining_high)
         )
         if alike is not None and not alike.has_people_alike:
             continue
-        more_is_worse = one.mean_inside > one.mean_outside if one.compared_with else scope.better != "higher"
+        more_is_worse = (
+            finding.mean_inside > finding.mean_outside if finding.compared_with else scope.better != "higher"
+        )
         yield Proven(
-            who=one.who, found_by=one.found_by, rows=one.rows, share=one.share, as_found=as_found, at_least=low,
-            at_most=high, p_value=one.p_value, better="lower" if more_is_worse else "higher",
-            conditions=one.conditions, within_place=bool(one.compared_with),
-            groups_before=one.groups_before if one.remaining is None else 0,
+            who=finding.who, found_by=finding.found_by, rows=finding.rows, share=finding.share,
+            as_found=as_found, at_least=low, at_most=high, p_value=finding.p_value,
+            better="lower" if more_is_worse else "higher", conditions=finding.conditions,
+            within_place=bool(finding.compared_with),
+            groups_before=finding.groups_before if finding.remaining is None else 0,
         )  # fmt: skip
 
 
-def _broken(one: Proven, limit: float, scope: Scope, unit: str, ranked: Findings | None) -> str:
+def _broken(proven: Proven, limit: float, scope: Scope, unit: str, ranked: Findings | None) -> str:
     """Who breaks the limit, by how much, and what found them."""
     counted: Literal["people", "rows"] = "rows" if ranked is not None and ranked.counted == "rows" else "people"
     known = worse_in_words(
-        one.who, one.rows, counted, better=one.better, measured=scope.measured, than=one.than(scope),
-        size=words.size(one.as_found, unit), least=words.size(one.at_least, unit),
+        proven.who, proven.rows, counted, better=proven.better, measured=scope.measured, than=proven.than(scope),
+        size=words.size(proven.as_found, unit), least=words.size(proven.at_least, unit),
         confidence=Numeral(f"{scope.confidence * 100:.4g}"),
     )  # fmt: skip
     allowed = say("at most {size} is allowed.", size=words.size(limit, unit))
-    return joined([joined([known, allowed], "; "), say(f"The {SEARCHES[one.found_by]} found them.")], " ")
+    return joined([joined([known, allowed], "; "), say(f"The {SEARCHES[proven.found_by]} found them.")], " ")

@@ -18,7 +18,7 @@ from bdt_core.verdict.judge import (
     allowed_and_why,
     judge,
 )
-from bdt_core.verdict.kinds import Findings, LimitKind, OfGroups, Row
+from bdt_core.verdict.kinds import AuditResults, LimitKind, OfGroups, Row
 from bdt_core.verdict.words import clauses, judged_on, sentences
 
 if TYPE_CHECKING:
@@ -85,7 +85,7 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
     names_groups = ("group", "reference")
     is_ratio = True
 
-    def judge(self, limit: FourFifthsLimit, results: Findings) -> FourFifthsLimitResult:
+    def judge(self, limit: FourFifthsLimit, results: AuditResults) -> FourFifthsLimitResult:
         return judge_four_fifths(limit, results.selection_rules)
 
     def title(self, outcome: FourFifthsLimitResult) -> str:
@@ -122,13 +122,13 @@ class FourFifthsLimits(LimitKind[FourFifthsLimit, FourFifthsLimitResult]):
         return words.SIGNIFICANTLY_BEYOND if outcome.verdict == "fail" else None
 
 
-def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> FourFifthsLimitResult:
+def judge_four_fifths(limit: FourFifthsLimit, rules: SelectionRules | None) -> FourFifthsLimitResult:
     """Hold every declared group against the four-fifths rule.
 
     Parameters
     ----------
     limit : FourFifthsLimit
-    found : SelectionRules or None
+    rules : SelectionRules or None
         None where the rule was not applied.
 
     Returns
@@ -148,9 +148,9 @@ def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> F
     Each p-value is multiplied by the number of groupings (Bonferroni), for any of them can fail the limit; within a
     grouping it is corrected for choosing the highest rate already.
     """
-    tables = _tables(limit, found)
+    tables = _tables(limit, rules)
     known = [
-        Evidence((table, group), group.ratio, group.low, group.high, rejects=_p_value(group, tables) <= _alpha(found))
+        Evidence((table, group), group.ratio, group.low, group.high, rejects=_p_value(group, tables) <= _alpha(rules))
         for table in tables
         for group in table.rule.groups
         if group.ratio is not None and not group.small_share and group.group != table.rule.reference
@@ -165,48 +165,48 @@ def judge_four_fifths(limit: FourFifthsLimit, found: SelectionRules | None) -> F
         by = words.listing([" & ".join(one.columns) for one in tables]) if tables else say("any declared column")
         message = "The four-fifths rule by {name} is not testable: {reason}."
         sentence: str = say(message, name=by, reason=too_few if tables else NOT_APPLIED)
-        return _result(limit, by, tables, None, found, sentence, left_out)
+        return _result(limit, by, tables, None, rules, sentence, left_out)
     judged = judge(known, _TOLERATED)
     table, group = judged.decides.of
     by = " & ".join(table.columns)
-    sentence = _sentence(judged, table, found)
+    sentence = _sentence(judged, table, rules)
     if left_out:
         named = joined([*left_out[:10], *(["..."] if len(left_out) > 10 else [])], ", ")
         sentence = sentences(sentence, say("Not judged, for too few people: {list}.", list=named))
-    if found is not None:
-        sentence = sentences(sentence, judged_on(*_rows(table, found), _lacking(table, found)))
-    return _result(limit, by, tables, judged, found, sentence, left_out, _p_value(group, tables))
+    if rules is not None:
+        sentence = sentences(sentence, judged_on(*_rows(table, rules), _lacking(table, rules)))
+    return _result(limit, by, tables, judged, rules, sentence, left_out, _p_value(group, tables))
 
 
-def _rows(table: FourFifthsTable, found: SelectionRules) -> tuple[int, int]:
+def _rows(table: FourFifthsTable, rules: SelectionRules) -> tuple[int, int]:
     """How many rows a table has in groups, and how many lack a decision or a group."""
-    unseen = found.without_prediction + table.unknown
-    return found.rows - unseen, unseen
+    unseen = rules.without_prediction + table.unknown
+    return rules.rows - unseen, unseen
 
 
-def _lacking(table: FourFifthsTable, found: SelectionRules) -> list[str]:
+def _lacking(table: FourFifthsTable, rules: SelectionRules) -> list[str]:
     """The columns of which the others lack a value."""
     of_groups = table.columns if table.unknown else ()
-    return [*of_groups, *([found.prediction] if found.prediction and found.without_prediction else [])]
+    return [*of_groups, *([rules.prediction] if rules.prediction and rules.without_prediction else [])]
 
 
-def _tables(limit: FourFifthsLimit, found: SelectionRules | None) -> list[FourFifthsTable]:
-    tables = list(found.four_fifths) if found is not None else []
-    if not limit.facets or found is None:
+def _tables(limit: FourFifthsLimit, rules: SelectionRules | None) -> list[FourFifthsTable]:
+    tables = list(rules.four_fifths) if rules is not None else []
+    if not limit.facets or rules is None:
         return tables
-    wanted = [one for one in tables if set(one.columns) == set(limit.facets)]
-    if not wanted:
+    limited = [one for one in tables if set(one.columns) == set(limit.facets)]
+    if not limited:
         name = " & ".join(limit.facets)
         known = [" & ".join(one.columns) for one in tables]
         raise SpecError(
             f'The gate limits four_fifths by "{name}", which makes no groups. {did_you_mean(name, known)} A column of '
             "numbers is cut in two with groups.thresholds."
         )
-    return wanted
+    return limited
 
 
-def _alpha(found: SelectionRules | None) -> float:
-    return 0.0 if found is None else 1.0 - found.confidence
+def _alpha(rules: SelectionRules | None) -> float:
+    return 0.0 if rules is None else 1.0 - rules.confidence
 
 
 def _p_value(group: GroupImpact, tables: list[FourFifthsTable]) -> float:
@@ -214,25 +214,25 @@ def _p_value(group: GroupImpact, tables: list[FourFifthsTable]) -> float:
 
 
 def _sentence(
-    judged: Judgement[tuple[FourFifthsTable, GroupImpact]], table: FourFifthsTable, found: SelectionRules | None
+    judged: Judgement[tuple[FourFifthsTable, GroupImpact]], table: FourFifthsTable, rules: SelectionRules | None
 ) -> str:
-    one = judged.decides
-    _, group = one.of
+    evidence = judged.decides
+    _, group = evidence.of
     top = next(x for x in table.rule.groups if x.group == table.rule.reference)
     message, values = "Four-fifths rule by {name}: {as_is} is selected {N} times as often as {as_is2}", {}
-    if one.low is not None and one.high is not None and found is not None:
+    if evidence.low is not None and evidence.high is not None and rules is not None:
         message += " {interval}"
         values["interval"] = say(
             "[{N} % CI {low} to {high}]",
-            N=Numeral(f"{100 * found.confidence:.4g}"),
-            low=words.number(one.low),
-            high=words.number(one.high),
+            N=Numeral(f"{100 * rules.confidence:.4g}"),
+            low=words.number(evidence.low),
+            high=words.number(evidence.high),
         )
-    told = say(
+    rates = say(
         f"{message} ({{Nselected}} of {{Nall}} against {{Nother}} of {{Nothers}})",
         name=joined([Column(one) for one in table.columns], " & "),
         as_is=group.group,
-        N=words.number(one.value),
+        N=words.number(evidence.value),
         as_is2=top.group,
         Nselected=words.count(group.selected),
         Nall=words.count(group.applicants),
@@ -241,7 +241,7 @@ def _sentence(
         **values,
     )
     turned = say("One other outcome would turn it.") if group.changes_with_one_person else ""
-    return sentences(clauses(told, allowed_and_why(judged, _TOLERATED)), turned)
+    return sentences(clauses(rates, allowed_and_why(judged, _TOLERATED)), turned)
 
 
 def _result(
@@ -249,13 +249,13 @@ def _result(
     facet: str,
     tables: list[FourFifthsTable],
     judged: Judgement[tuple[FourFifthsTable, GroupImpact]] | None,
-    found: SelectionRules | None,
+    rules: SelectionRules | None,
     sentence: str,
     left_out: tuple[str, ...],
     p_value: float | None = None,
 ) -> FourFifthsLimitResult:
-    one = judged.decides if judged else None
-    seen, unseen = (None, None) if one is None or found is None else _rows(one.of[0], found)
+    evidence = judged.decides if judged else None
+    seen, unseen = (None, None) if evidence is None or rules is None else _rows(evidence.of[0], rules)
     return FourFifthsLimitResult.of(
         limit,
         judged.verdict if judged else "not_testable",
@@ -265,11 +265,11 @@ def _result(
         check=limit.check,
         facet=facet,
         facets=tuple(" & ".join(table.columns) for table in tables),
-        group=one.of[1].group if one else None,
-        reference=one.of[0].rule.reference if one else None,
+        group=evidence.of[1].group if evidence else None,
+        reference=evidence.of[0].rule.reference if evidence else None,
         minimum=0.8,
-        value=one.value if one else None,
-        confidence=None if found is None else found.confidence,
+        value=evidence.value if evidence else None,
+        confidence=None if rules is None else rules.confidence,
         p_value=p_value,
         groups_judged=sum(not x.small_share for table in tables for x in table.rule.groups) if judged else 0,
         left_out=left_out,

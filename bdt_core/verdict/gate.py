@@ -16,7 +16,7 @@ from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.four_fifths import FourFifthsLimits
 from bdt_core.verdict.groups import MetricLimits
 from bdt_core.verdict.judge import LimitOutcome
-from bdt_core.verdict.kinds import Findings, LimitResult, kind_named, kind_of, register
+from bdt_core.verdict.kinds import AuditResults, LimitResult, kind_named, kind_of, register
 from bdt_core.verdict.local_bias import LocalBiasLimits
 from bdt_core.verdict.slices import SliceLimits
 from bdt_core.verdict.words import SEVEREST_FIRST, Verdict, sentences
@@ -86,8 +86,8 @@ class GateResult(Result, Shown):
         return pd.DataFrame([_row(each) for each in self.limits], columns=list(_COLUMNS))
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
-        told = f"Gate: {self.verdict}{', blocks' if self.blocks else ''}. {self.sentence}"
-        return told, self.to_frame()[["check", "verdict", "blocks", "value", "low", "high", "minimum", "maximum"]]
+        sentence = f"Gate: {self.verdict}{', blocks' if self.blocks else ''}. {self.sentence}"
+        return sentence, self.to_frame()[["check", "verdict", "blocks", "value", "low", "high", "minimum", "maximum"]]
 
 
 _COLUMNS = (
@@ -102,7 +102,7 @@ def _row(outcome: LimitOutcome) -> dict[str, Any]:
     return {name: getattr(outcome, name, None) for name in _COLUMNS} | shared
 
 
-def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], found: Findings) -> GateResult:
+def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], results: AuditResults) -> GateResult:
     """Hold the results against all limits.
 
     Parameters
@@ -110,7 +110,7 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
     limits : sequence of limits
     require : {"all", "majority"}
         all: the severest verdict counts. majority: more than half must pass, and fewer than half may fail.
-    found : Findings
+    results : AuditResults
 
     Returns
     -------
@@ -121,18 +121,18 @@ def judge_gate(limits: Sequence[AnyLimit], require: Literal["all", "majority"], 
     SpecError
         A limit on groups that were not counted.
     """
-    results = [judge_limit(one, found) for one in limits]
-    verdict = overall([one.verdict for one in results], require)
-    if require == "majority" and results:
-        sentence = of_majority(results)
-        blocks = verdict == "fail" or (verdict != "pass" and any(one.blocks for one in results))
+    outcomes = [judge_limit(one, results) for one in limits]
+    verdict = overall([one.verdict for one in outcomes], require)
+    if require == "majority" and outcomes:
+        sentence = of_majority(outcomes)
+        blocks = verdict == "fail" or (verdict != "pass" and any(one.blocks for one in outcomes))
     else:
-        sentence = next((one.sentence for one in results if one.verdict == verdict), NO_LIMIT)
-        blocks = any(one.blocks for one in results)
+        sentence = next((one.sentence for one in outcomes if one.verdict == verdict), NO_LIMIT)
+        blocks = any(one.blocks for one in outcomes)
     if verdict == "pass":
-        judged = words.listing([of_ours(kind_of(one).scope(one)) for one in results])
+        judged = words.listing([of_ours(kind_of(one).scope(one)) for one in outcomes])
         sentence = sentences(sentence, say("Nothing but {what} was judged.", what=judged))
-    return GateResult(verdict, blocks, sentence, tuple(results))
+    return GateResult(verdict, blocks, sentence, tuple(outcomes))
 
 
 def of_majority(results: Sequence[LimitOutcome]) -> str:
@@ -141,12 +141,12 @@ def of_majority(results: Sequence[LimitOutcome]) -> str:
     :meta private:
     """
     held = sum(one.verdict == "pass" for one in results)
-    told = say("{N} of {Nall} limits hold; more than half must.", N=words.count(held), Nall=words.count(len(results)))
+    count = say("{N} of {Nall} limits hold; more than half must.", N=words.count(held), Nall=words.count(len(results)))
     broken = [one for one in results if one.verdict == "fail"]
     if not broken:
-        return told
+        return count
     who = joined(list(dict.fromkeys(_broken_for(one) for one in broken)), "; ")
-    return sentences(told, say("Broken: {who}.", who=who))
+    return sentences(count, say("Broken: {who}.", who=who))
 
 
 def _broken_for(outcome: LimitOutcome) -> str:
@@ -156,9 +156,9 @@ def _broken_for(outcome: LimitOutcome) -> str:
     return of_ours(outcome.who) if isinstance(outcome, SearchedLimitOutcome) else outcome.who
 
 
-def judge_limit(limit: AnyLimit, found: Findings) -> LimitOutcome:
+def judge_limit(limit: AnyLimit, results: AuditResults) -> LimitOutcome:
     """Hold the results against one limit; one on people who were searched for, against all confirmed findings."""
-    outcome: LimitOutcome = kind_named(limit.kind).judge(limit, found)
+    outcome: LimitOutcome = kind_named(limit.kind).judge(limit, results)
     return outcome
 
 

@@ -34,7 +34,7 @@ from bdt_core.verdict.judge import (
     judge,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, LimitKind, OfGroups, Row
+from bdt_core.verdict.kinds import AuditResults, LimitKind, OfGroups, Row
 from bdt_core.verdict.words import check_in_words, clauses, judged_on, sentences
 
 _NAMED = 10
@@ -94,7 +94,7 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     published = frozenset({"metric", "facet", "minimum", "maximum", "rule", "groups_judged"})
     names_groups = ("group",)
 
-    def judge(self, limit: MetricLimit, results: Findings) -> MetricLimitResult:
+    def judge(self, limit: MetricLimit, results: AuditResults) -> MetricLimitResult:
         counted = results.group_metrics or GroupMetrics(results.outcome.spec, (), (), ())
         return judge_metric(limit, counted, results.group_scores)
 
@@ -244,13 +244,13 @@ def check_name(limit: MetricLimit) -> str:
 
 
 def _facet(limit: MetricLimit, metrics: GroupMetrics) -> FacetMetrics:
-    for one in metrics.facets:
-        if one.metrics.facets == limit.facets:
-            return one
+    for facet in metrics.facets:
+        if facet.metrics.facets == limit.facets:
+            return facet
     known = [" & ".join(one.metrics.facets) for one in metrics.facets]
-    wanted = " & ".join(limit.facets)
+    name = " & ".join(limit.facets)
     raise SpecError(
-        f'The gate limits {limit.metric} by "{wanted}", which was not counted. {did_you_mean(wanted, known)} '
+        f'The gate limits {limit.metric} by "{name}", which was not counted. {did_you_mean(name, known)} '
         "Name it in groups.facets, and count again."
     )
 
@@ -259,22 +259,21 @@ def _metric(limit: MetricLimit, facet: FacetMetrics, scores: GroupScores | None)
     name = GATE_METRICS[limit.metric]
     if name == "bias_score":
         return _score(limit, scores)
-    found = [one for one in facet.metrics.metrics if one.name == name]
-    if found:
-        return found[0]
+    metric = next((one for one in facet.metrics.metrics if one.name == name), None)
+    if metric is not None:
+        return metric
     reason = "needs a label, a prediction and for some metrics a score (see groups)"
     return Metric(name, "range", ((),), (None,), (None,), (None,), (reason,), (0.0,), (0.0,))
 
 
 def _score(limit: MetricLimit, scores: GroupScores | None) -> Metric:
-    found = [one.score for one in (scores.scores if scores else ()) if one.facets == limit.facets]
-    if not found:
+    score = next((one.score for one in (scores.scores if scores else ()) if one.facets == limit.facets), None)
+    if score is None:
         reason = ("needs a label and a prediction",)
         return Metric("bias_score", "range", ((),), (None,), (None,), (None,), reason, (0.0,), (0.0,))
-    one = found[0]
     return Metric(
-        "bias_score", "range", ((),), (one.score,), (one.low,), (one.high,), (one.undefined_reason,), (0.0,), (0.0,),
-        p_value=one.p_value, excluded=tuple((name,) for name in one.excluded),
+        "bias_score", "range", ((),), (score.score,), (score.low,), (score.high,), (score.undefined_reason,),
+        (0.0,), (0.0,), p_value=score.p_value, excluded=tuple((name,) for name in score.excluded),
     )  # fmt: skip
 
 
@@ -323,7 +322,7 @@ def _result(
     left_out: tuple[str, ...],
 ) -> MetricLimitResult:
     alpha = metrics.spec.significance.alpha
-    one = judged.decides if judged else None
+    evidence = judged.decides if judged else None
     unseen, _ = facet.metrics.unseen(metric.name)
     return MetricLimitResult.of(
         limit,
@@ -334,14 +333,14 @@ def _result(
         check=check_name(limit),
         metric=limit.metric,
         facet=" & ".join(limit.facets),
-        group=one.of if one else None,
+        group=evidence.of if evidence else None,
         minimum=limit.min,
         maximum=limit.max,
         rule=limit.rule,
-        value=one.value if one else None,
+        value=evidence.value if evidence else None,
         confidence=1.0 - alpha,
         p_value=metric.p_value,
-        smallest_visible=_visible(limit, metric, one, alpha) if one else None,
+        smallest_visible=_visible(limit, metric, evidence, alpha) if evidence else None,
         groups_judged=groups,
         left_out=left_out,
         rows_seen=facet.metrics.rows - unseen,
@@ -352,23 +351,23 @@ def _result(
 def _sentence(
     limit: MetricLimit, metric: Metric, judged: Judgement[str | None], facet: FacetMetrics, spec: AuditSpec
 ) -> str:
-    one, tolerated, alpha = judged.decides, tolerated_by(limit), spec.significance.alpha
-    value = words.number(one.value)
-    if one.low is not None and one.high is not None:
+    evidence, tolerated, alpha = judged.decides, tolerated_by(limit), spec.significance.alpha
+    value = words.number(evidence.value)
+    if evidence.low is not None and evidence.high is not None:
         interval = say(
             "[{N} % CI {low} to {high}]",
             N=Numeral(f"{100 * (1 - alpha):.4g}"),
-            low=words.number(one.low),
-            high=words.number(one.high),
+            low=words.number(evidence.low),
+            high=words.number(evidence.high),
         )
         value = joined([value, interval], " ")
     subject, between = _subject(limit, spec), _extremes(metric, facet, spec)
-    told: str = say("{subject} is {value}", subject=subject, value=value)
-    if one.of is not None:
-        told = say("{subject} is {value} for {group}", subject=subject, value=value, group=one.of)
+    statement: str = say("{subject} is {value}", subject=subject, value=value)
+    if evidence.of is not None:
+        statement = say("{subject} is {value} for {group}", subject=subject, value=value, group=evidence.of)
     elif between:
         lowest, highest = between
-        told = say(
+        statement = say(
             "{subject} is {value} between {group} and {other}",
             subject=subject,
             value=value,
@@ -376,10 +375,12 @@ def _sentence(
             other=highest,
         )
     if facet.persons is not None:
-        told = joined([told, say("among {N} persons", N=words.count(sum(facet.persons)))], ", ")
+        statement = joined([statement, say("among {N} persons", N=words.count(sum(facet.persons)))], ", ")
     kind: Literal["ratio", "value"] = "ratio" if is_ratio(metric.name) else "value"
-    visible = _visible(limit, metric, one, alpha)
-    return sentences(clauses(told, allowed_and_why(judged, tolerated)), would_have_been_found(judged, visible, kind))
+    visible = _visible(limit, metric, evidence, alpha)
+    return sentences(
+        clauses(statement, allowed_and_why(judged, tolerated)), would_have_been_found(judged, visible, kind)
+    )
 
 
 def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
@@ -388,8 +389,8 @@ def _of_rows(metric: Metric, facet: FacetMetrics) -> str:
     return judged_on(facet.metrics.rows - unseen, unseen, columns)
 
 
-def _visible(limit: MetricLimit, metric: Metric, one: Evidence[str | None], alpha: float) -> float | None:
-    return found_beyond(one, tolerated_by(limit), alpha, ratio=is_ratio(metric.name))
+def _visible(limit: MetricLimit, metric: Metric, evidence: Evidence[str | None], alpha: float) -> float | None:
+    return found_beyond(evidence, tolerated_by(limit), alpha, ratio=is_ratio(metric.name))
 
 
 def _subject(limit: MetricLimit, spec: AuditSpec) -> str:

@@ -243,11 +243,11 @@ def judge(
     verdicts = [tolerated.verdict(one.value, one.low, one.high, rejects=one.rejects) for one in evidence]
 
     def order(i: int) -> tuple[int, float]:
-        one, verdict = evidence[i], verdicts[i]
-        if nearest == "value" or one.low is None or one.high is None:
-            far = tolerated.beyond(one.value)
+        case, verdict = evidence[i], verdicts[i]
+        if nearest == "value" or case.low is None or case.high is None:
+            far = tolerated.beyond(case.value)
         else:
-            far = tolerated.beyond(one.high, one.low) if verdict == "fail" else tolerated.beyond(one.low, one.high)
+            far = tolerated.beyond(case.high, case.low) if verdict == "fail" else tolerated.beyond(case.low, case.high)
         return _LEAST_FIRST.index(verdict), far
 
     decides = max(range(len(evidence)), key=order)
@@ -275,14 +275,14 @@ def why(
     >>> why(judge([Evidence("a", 0.2, 0.1, 0.3)], limit), limit)
     'the whole interval is beyond it'
     """
-    one, verdict = judged.decides, judged.verdict
-    if tolerated.rule == "significant" and tolerated.beyond(one.value) > 0:
+    evidence, verdict = judged.decides, judged.verdict
+    if tolerated.rule == "significant" and tolerated.beyond(evidence.value) > 0:
         return f"the value is beyond it, {'with a' if verdict == 'fail' else 'without a'} significant difference"
     if tolerated.rule == "point":
         return f"the value is {'beyond' if verdict == 'fail' else 'within'} it {_BY_THE_VALUE}"
     if verdict != "inconclusive":
         return f"the whole {interval} is {'beyond' if verdict == 'fail' else 'within'} it"
-    if one.low is not None and one.high is not None and tolerated.is_beyond(one.low, one.high):
+    if evidence.low is not None and evidence.high is not None and tolerated.is_beyond(evidence.low, evidence.high):
         return f"the whole {interval} is beyond it, but the test does not reject"
     return f"the {interval} lies on both sides of it"
 
@@ -314,12 +314,12 @@ def would_have_been_found(
     return say(message, size=write(smallest))
 
 
-def found_beyond(one: Evidence[Of], tolerated: Tolerated, alpha: float, *, ratio: bool = False) -> float | None:
+def found_beyond(evidence: Evidence[Of], tolerated: Tolerated, alpha: float, *, ratio: bool = False) -> float | None:
     """The value whose interval lies beyond the limit with 80 % power, from the length of the interval that was found.
 
     Parameters
     ----------
-    one : Evidence
+    evidence : Evidence
     tolerated : Tolerated
         Where both ends are limited, the one that the value is nearer to.
     alpha : float
@@ -339,16 +339,16 @@ def found_beyond(one: Evidence[Of], tolerated: Tolerated, alpha: float, *, ratio
     >>> round(found_beyond(Evidence("a", 0.8, 0.6, 1.07), Tolerated(minimum=0.8), 0.05, ratio=True), 3)
     0.528
     """
-    if one.low is None or one.high is None:
+    if evidence.low is None or evidence.high is None:
         return None
     below = tolerated.maximum is None or (
-        tolerated.minimum is not None and one.value - tolerated.minimum < tolerated.maximum - one.value
+        tolerated.minimum is not None and evidence.value - tolerated.minimum < tolerated.maximum - evidence.value
     )
     end = tolerated.minimum if below else tolerated.maximum
-    numbers = (one.low, one.value, one.high, end)
+    numbers = (evidence.low, evidence.value, evidence.high, end)
     if any(x is None or not math.isfinite(x) or (ratio and x <= 0.0) for x in numbers):
         return None
     low, value, high, limit = (math.log(x) if ratio else x for x in numbers if x is not None)
     stretch = 1.0 + float(ndtri(POWER) / ndtri(1.0 - alpha / 2.0))
-    found = limit - stretch * (high - value) if below else limit + stretch * (value - low)
-    return math.exp(found) if ratio else found
+    visible = limit - stretch * (high - value) if below else limit + stretch * (value - low)
+    return math.exp(visible) if ratio else visible

@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from bdt_core.groups.scan.results import WorstGroups
     from bdt_core.groups.slices.results import Slices
     from bdt_core.local_bias.results import LocalBias
-    from bdt_core.ranking import Findings as RankedFindings
+    from bdt_core.ranking import Findings
     from bdt_core.significance.clusters import ClusterSignificance
     from bdt_core.table.measured import MeasuredOutcome
 
@@ -57,7 +57,7 @@ _ALWAYS_PUBLISHED = frozenset(
 _DIGITS_PUBLISHED = 3
 
 
-class Findings(Protocol):
+class AuditResults(Protocol):
     """Results that limits are held against; None for those that were not asked for."""
 
     @property
@@ -79,7 +79,7 @@ class Findings(Protocol):
     @property
     def declared(self) -> DeclaredOutcomes | None: ...
     @property
-    def ranked(self) -> RankedFindings | None: ...
+    def ranked(self) -> Findings | None: ...
     @property
     def blanks(self) -> WorstCase | None: ...
 
@@ -94,8 +94,8 @@ class Row(NamedTuple):
     on_note: str = ""
     allowed: str = ""
     allowed_note: str = ""
-    found: str = ""
-    found_note: str = ""
+    value: str = ""
+    value_note: str = ""
 
 
 class OfGroups(NamedTuple):
@@ -156,7 +156,7 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         return self.limit.kind
 
     @abstractmethod
-    def judge(self, limit: LimitT, results: Findings) -> OutcomeT:
+    def judge(self, limit: LimitT, results: AuditResults) -> OutcomeT:
         """Hold the results against one limit."""
 
     @abstractmethod
@@ -210,8 +210,8 @@ class LimitKind(ABC, Generic[LimitT, OutcomeT]):
         return Row(
             on=self.title(outcome),
             allowed=allowed_in_words(outcome.tolerated, unit),
-            found=amount(outcome.estimate, unit),
-            found_note=interval_of(low, high),
+            value=amount(outcome.estimate, unit),
+            value_note=interval_of(low, high),
         )
 
     def meaning(self, outcome: OutcomeT) -> str | None:  # noqa: ARG002 - most mean what the verdict does
@@ -293,14 +293,14 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
     """Whether people whose outcome is missing could break it."""
 
     @abstractmethod
-    def by_its_own_search(self, limit: LimitT, results: Findings) -> SearchedT:
+    def by_its_own_search(self, limit: LimitT, results: AuditResults) -> SearchedT:
         """What the search says that it is about."""
 
     @abstractmethod
-    def scope_in(self, limit: LimitT, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: LimitT, most: float, results: AuditResults) -> Scope:
         """Of whom it says something; `most` is the tolerated difference."""
 
-    def judge(self, limit: LimitT, results: Findings) -> SearchedT:
+    def judge(self, limit: LimitT, results: AuditResults) -> SearchedT:
         """Hold its own search against it, then all confirmed findings."""
         own = self.by_its_own_search(limit, results)
         blanks = results.blanks if self.counts_blanks else None
@@ -371,7 +371,7 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
         scope = published.get("scope", outcome.scope)
         return sentences(smaller if outcome.not_judged else "", "" if scope is None else scope.sentence)
 
-    def shared_scope(self, limit: LimitT, most: float, results: Findings) -> dict[str, Any]:
+    def shared_scope(self, limit: LimitT, most: float, results: AuditResults) -> dict[str, Any]:
         """What scopes of all limits on people have in common."""
         outcome = results.outcome
         spec = outcome.spec
@@ -399,7 +399,7 @@ def default_limit(two_valued: bool, sd: float) -> float:
     return DEFAULT_LIMIT_TWO_VALUED if two_valued else DEFAULT_LIMIT_IN_SD * sd
 
 
-def default_difference(results: Findings) -> float:
+def default_difference(results: AuditResults) -> float:
     """The tolerated difference of limits that name none."""
     return default_limit(results.outcome.two_valued, results.outcome.sd)
 
@@ -551,7 +551,7 @@ LimitResult = Annotated[LimitOutcome, Registered(outcome_classes, "kind", seen=_
 
 __all__ = [
     "LIMITS",
-    "Findings",
+    "AuditResults",
     "LimitKind",
     "LimitResult",
     "PeopleLimitKind",

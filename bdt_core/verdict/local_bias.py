@@ -23,7 +23,7 @@ from bdt_core.verdict.judge import (
     why,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, PeopleLimitKind
+from bdt_core.verdict.kinds import AuditResults, PeopleLimitKind
 from bdt_core.verdict.scope import Scope, scope_of, width_of
 from bdt_core.verdict.words import Verdict, clauses, interval_of_several, judged_on, sentences
 
@@ -83,10 +83,10 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
     published = frozenset({"metric", "clusters_tested"})
     counts_blanks = False  # a gap is of people whose outcome is known
 
-    def by_its_own_search(self, limit: LocalBiasLimit, results: Findings) -> LocalBiasLimitResult:
+    def by_its_own_search(self, limit: LocalBiasLimit, results: AuditResults) -> LocalBiasLimitResult:
         return judge_local_bias(limit, results.local_bias)
 
-    def scope_in(self, limit: LocalBiasLimit, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: LocalBiasLimit, most: float, results: AuditResults) -> Scope:
         local = results.local_bias
         places = [one for one in local.logan.clusters if one.held_out.status == "tested"] if local else []
         shared = self.shared_scope(limit, most, results)
@@ -145,13 +145,13 @@ class _Gap:
     lower: str | None
 
 
-def judge_local_bias(limit: LocalBiasLimit, found: LocalBias | None) -> LocalBiasLimitResult:
+def judge_local_bias(limit: LocalBiasLimit, local_bias: LocalBias | None) -> LocalBiasLimitResult:
     """Hold the gaps on the test rows against one limit.
 
     Parameters
     ----------
     limit : LocalBiasLimit
-    found : LocalBias or None
+    local_bias : LocalBias or None
         None where it was not looked for.
 
     Returns
@@ -161,56 +161,58 @@ def judge_local_bias(limit: LocalBiasLimit, found: LocalBias | None) -> LocalBia
         whose whole interval is beyond the limit. pass: every interval lies within it.
     """
     most = limit.max_gap
-    if found is None:
+    if local_bias is None:
         return _result(limit, most, "not_testable", say("Local bias was not looked for."), None, None, 0)
-    tested = [one for one in found.logan.clusters if one.held_out.status == "tested"]
-    known = [one for one in (_evidence(each, found, len(tested)) for each in tested) if one is not None]
+    tested = [one for one in local_bias.logan.clusters if one.held_out.status == "tested"]
+    known = [one for one in (_evidence(each, local_bias, len(tested)) for each in tested) if one is not None]
     if not known:
         reason = say("No cluster has enough test rows of two groups.")
-        return _result(limit, most, "not_testable", reason, None, found, len(tested))
+        return _result(limit, most, "not_testable", reason, None, local_bias, len(tested))
     tolerated = Tolerated(-most, most)  # either group may be behind
     judged = judge(known, tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, most, found, len(tested))
-    sentence = sentences(sentence, judged_on(*_rows(found), _lacking(found)))
-    untested = [str(one.label) for one in found.logan.clusters if one.held_out.status != "tested"]
+    verdict, sentence = judged.verdict, _sentence(judged, most, local_bias, len(tested))
+    sentence = sentences(sentence, judged_on(*_rows(local_bias), _lacking(local_bias)))
+    untested = [str(one.label) for one in local_bias.logan.clusters if one.held_out.status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         yet = say("Yet cluster {as_is} had too few test rows of two groups to be tested.", as_is=", ".join(untested))
         sentence = sentences(sentence, yet)
-    return _result(limit, most, verdict, sentence, judged, found, len(tested))
+    return _result(limit, most, verdict, sentence, judged, local_bias, len(tested))
 
 
-def _lacking(found: LocalBias) -> dict[str, int]:
+def _lacking(local_bias: LocalBias) -> dict[str, int]:
     """Of which column rows lack a value: a row without a group or an outcome is in no cluster."""
     start = "without "
-    return {reason.removeprefix(start): n for reason, n in found.left_out.items() if reason.startswith(start) and n}
+    return {
+        reason.removeprefix(start): n for reason, n in local_bias.left_out.items() if reason.startswith(start) and n
+    }
 
 
-def _rows(found: LocalBias) -> tuple[int, int]:
+def _rows(local_bias: LocalBias) -> tuple[int, int]:
     """How many rows were used, train and test together, and how many lack a value."""
-    return found.train_rows + found.test_rows, sum(_lacking(found).values())
+    return local_bias.train_rows + local_bias.test_rows, sum(_lacking(local_bias).values())
 
 
-def _evidence(one: LocalCluster, found: LocalBias, tested: int) -> Evidence[_Gap] | None:
+def _evidence(cluster: LocalCluster, local_bias: LocalBias, tested: int) -> Evidence[_Gap] | None:
     """The gap with an interval for all clusters at once, from the group ahead on the test rows."""
-    gap = one.held_out
+    gap = cluster.held_out
     if gap.gap is None or gap.low is None or gap.high is None:
         return None
-    low, high = _interval_at_once(one, gap.gap, gap.low, gap.high, found.settings.alpha, tested)
+    low, high = _interval_at_once(cluster, gap.gap, gap.low, gap.high, local_bias.settings.alpha, tested)
     if gap.gap < 0:
-        return Evidence(_Gap(one, gap.lower, gap.higher), -gap.gap, -high, -low, bool(gap.significant))
-    return Evidence(_Gap(one, gap.higher, gap.lower), gap.gap, low, high, bool(gap.significant))
+        return Evidence(_Gap(cluster, gap.lower, gap.higher), -gap.gap, -high, -low, bool(gap.significant))
+    return Evidence(_Gap(cluster, gap.higher, gap.lower), gap.gap, low, high, bool(gap.significant))
 
 
 def _interval_at_once(
-    one: LocalCluster, gap: float, low: float, high: float, alpha: float, tested: int
+    cluster: LocalCluster, gap: float, low: float, high: float, alpha: float, tested: int
 ) -> tuple[float, float]:
     """Bonferroni's share: rates from their counts; areas by longer arms, as by normal quantiles (DeLong)."""
     if tested <= 1:
         return low, high
-    values = {each.group: each for each in one.test}
-    ahead, behind = values[str(one.held_out.higher)], values[str(one.held_out.lower)]
-    persons = one.held_out.persons
+    values = {each.group: each for each in cluster.test}
+    ahead, behind = values[str(cluster.held_out.higher)], values[str(cluster.held_out.lower)]
+    persons = cluster.held_out.persons
     if ahead.events is not None and behind.events is not None:
         shrink = 1.0 if persons is None else persons.shrink(alpha / tested)
         return newcombe_interval(
@@ -224,31 +226,31 @@ def _interval_at_once(
     return max(gap - stretch * (gap - low), -1.0), min(gap + stretch * (high - gap), 1.0)
 
 
-def _sentence(judged: Judgement[_Gap], most: float, found: LocalBias, tested: int) -> str:
-    one, unit = judged.decides, gap_unit(found.settings.metric)
+def _sentence(judged: Judgement[_Gap], most: float, local_bias: LocalBias, tested: int) -> str:
+    evidence, unit = judged.decides, gap_unit(local_bias.settings.metric)
     clusters = say("{N} clusters", N=Numeral(tested))
-    metric = metric_words(found.settings.metric)
+    metric = metric_words(local_bias.settings.metric)
     article = "the " if metric.startswith("the ") else ""
-    told = say(
+    gap = say(
         f"Cluster {{as_is}}: {article}{{metric}} of {{as_is2}} is higher than that of {{as_is3}} by {{size}} "
         "{interval}",
-        size=words.size(one.value, unit),
-        as_is=str(one.of.cluster.label),
+        size=words.size(evidence.value, unit),
+        as_is=str(evidence.of.cluster.label),
         metric=of_ours(metric.removeprefix(article)),
-        as_is2=str(one.of.higher),
-        as_is3=str(one.of.lower),
-        interval=interval_of_several(one.low, one.high, 1.0 - found.settings.alpha, unit, clusters),
+        as_is2=str(evidence.of.higher),
+        as_is3=str(evidence.of.lower),
+        interval=interval_of_several(evidence.low, evidence.high, 1.0 - local_bias.settings.alpha, unit, clusters),
     )
     write = partial(words.size, unit=unit)
     allowed = say("at most {size} is allowed", size=words.size(most, unit))
     because = say(f"{{allowed}}, and {why(judged, Tolerated(-most, most))}", allowed=allowed)
     return sentences(
-        clauses(told, because), would_have_been_found(judged, _visible(one, most, found, tested), "gap", write)
+        clauses(gap, because), would_have_been_found(judged, _visible(evidence, most, local_bias, tested), "gap", write)
     )
 
 
-def _visible(one: Evidence[_Gap], most: float, found: LocalBias, tested: int) -> float | None:
-    return found_beyond(one, Tolerated(maximum=most), found.settings.alpha / tested)
+def _visible(evidence: Evidence[_Gap], most: float, local_bias: LocalBias, tested: int) -> float | None:
+    return found_beyond(evidence, Tolerated(maximum=most), local_bias.settings.alpha / tested)
 
 
 def _result(
@@ -257,12 +259,12 @@ def _result(
     verdict: Verdict,
     sentence: str,
     judged: Judgement[_Gap] | None,
-    found: LocalBias | None,
+    local_bias: LocalBias | None,
     tested: int,
 ) -> LocalBiasLimitResult:
-    one = judged.decides if judged else None
-    gap: HeldOutGap | None = one.of.cluster.held_out if one else None
-    seen, unseen = (None, None) if found is None else _rows(found)
+    evidence = judged.decides if judged else None
+    gap: HeldOutGap | None = evidence.of.cluster.held_out if evidence else None
+    seen, unseen = (None, None) if local_bias is None else _rows(local_bias)
     return LocalBiasLimitResult.of(
         limit,
         verdict,
@@ -270,16 +272,16 @@ def _result(
         judged,
         kind="local_bias",
         check=limit.check,
-        cluster=one.of.cluster.label if one else None,
-        metric=found.settings.metric if found else None,
-        higher=one.of.higher if one else None,
-        lower=one.of.lower if one else None,
+        cluster=evidence.of.cluster.label if evidence else None,
+        metric=local_bias.settings.metric if local_bias else None,
+        higher=evidence.of.higher if evidence else None,
+        lower=evidence.of.lower if evidence else None,
         limit=most,
-        difference=one.value if one else None,
-        confidence=1.0 - found.settings.alpha if found else None,
+        difference=evidence.value if evidence else None,
+        confidence=1.0 - local_bias.settings.alpha if local_bias else None,
         clusters_tested=tested,
         rows_seen=seen,
         rows_unseen=unseen,
         p_value=gap.p_value if gap else None,
-        smallest_visible=_visible(one, most, found, tested) if one and found else None,
+        smallest_visible=_visible(evidence, most, local_bias, tested) if evidence and local_bias else None,
     )

@@ -131,8 +131,8 @@ def scope_of(
     match people:
         case "groups":
             most = "N" if min_share is None else "Nmost"
-            several = "" if conditions is None else f"up to {{{most}}} "
-            describe = "one condition describes" if conditions == 1 else f"{several}conditions describe"
+            up_to_most = "" if conditions is None else f"up to {{{most}}} "
+            describe = "one condition describes" if conditions == 1 else f"{up_to_most}conditions describe"
             up_to = {most: words.count(conditions)} if describe.startswith("up to") else {}
             who: str = say(f"any group{from_share} that {describe}", **at_least, **up_to)
         case "declared":

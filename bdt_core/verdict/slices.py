@@ -20,7 +20,7 @@ from bdt_core.verdict.judge import (
     judge,
     would_have_been_found,
 )
-from bdt_core.verdict.kinds import Findings, PeopleLimitKind, default_difference
+from bdt_core.verdict.kinds import AuditResults, PeopleLimitKind, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
 from bdt_core.verdict.words import Verdict, clauses, interval_of_several, sentences, which_way
 
@@ -76,10 +76,10 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
     )
     published = frozenset({"slices_tested"})
 
-    def by_its_own_search(self, limit: SliceLimit, results: Findings) -> SliceLimitResult:
+    def by_its_own_search(self, limit: SliceLimit, results: AuditResults) -> SliceLimitResult:
         return judge_slices(limit, results.slices, default_difference(results))
 
-    def scope_in(self, limit: SliceLimit, most: float, results: Findings) -> Scope:
+    def scope_in(self, limit: SliceLimit, most: float, results: AuditResults) -> Scope:
         searched = results.slices
         return scope_of(
             "intersections",
@@ -109,13 +109,13 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
         )
 
 
-def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> SliceLimitResult:
+def judge_slices(limit: SliceLimit, slices: Slices | None, default: float) -> SliceLimitResult:
     """Hold the intersections that were tested against one limit.
 
     Parameters
     ----------
     limit : SliceLimit
-    found : Slices or None
+    slices : Slices or None
         None where none were searched.
     default : float
         What is tolerated where the limit names nothing: that of clusters.
@@ -127,69 +127,75 @@ def judge_slices(limit: SliceLimit, found: Slices | None, default: float) -> Sli
         whole interval is beyond the limit. pass: every interval lies within it.
     """
     most = default if limit.max_difference is None else limit.max_difference
-    if found is None or not found.tests:
-        reason = NOT_SEARCHED if found is None else of_ours(found.reason or say("none has enough test rows"))
+    if slices is None or not slices.tests:
+        reason = NOT_SEARCHED if slices is None else of_ours(slices.reason or say("none has enough test rows"))
         sentence: str = say("No intersection was tested: {reason}.", reason=reason)
-        return _result(limit, most, "not_testable", sentence, None, found)
-    known = [one for one in (_evidence(each, found) for each in found.slices) if one is not None]
+        return _result(limit, most, "not_testable", sentence, None, slices)
+    known = [one for one in (_evidence(each, slices) for each in slices.slices) if one is not None]
     if not known:
-        return _result(limit, most, "not_testable", say("No intersection has enough test rows."), None, found)
+        return _result(limit, most, "not_testable", say("No intersection has enough test rows."), None, slices)
     tolerated = Tolerated(maximum=most)
     judged = judge(known, tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, most, found)
-    untested = sum(one.status != "tested" for one in found.slices)
+    verdict, sentence = judged.verdict, _sentence(judged, most, slices)
+    untested = sum(one.status != "tested" for one in slices.slices)
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         message = f"Yet {{N}} intersection{'s' * (untested > 1)} had too few test rows to be tested."
         sentence = sentences(sentence, say(message, N=Numeral(untested)))
-    return _result(limit, most, verdict, sentence, judged, found)
+    return _result(limit, most, verdict, sentence, judged, slices)
 
 
-def _evidence(one: Slice, found: Slices) -> Evidence[Slice] | None:
+def _evidence(group: Slice, slices: Slices) -> Evidence[Slice] | None:
     """Difference and interval for all slices at once, with harm counted as positive.
 
     A limit names one slice: its lower end is that of one selected among all, with the slice's share of the errors.
     """
-    harm_is_up = found.better == "lower"
-    for_all = interval_at_once(one.comparison, found.tests)
+    harm_is_up = slices.better == "lower"
+    for_all = interval_at_once(group.comparison, slices.tests)
     selected = interval_of_selected(
-        one.comparison, comparisons_of_selected(one.weight, found.tests, 1), harm_is_up=harm_is_up
+        group.comparison, comparisons_of_selected(group.weight, slices.tests, 1), harm_is_up=harm_is_up
     )
-    if one.comparison.difference is None or for_all is None or selected is None:
+    if group.comparison.difference is None or for_all is None or selected is None:
         return None
     if harm_is_up:
-        return Evidence(one, one.comparison.difference, selected[0], for_all[1], bool(one.significant))
-    return Evidence(one, -one.comparison.difference, -selected[1], -for_all[0], bool(one.significant))
+        return Evidence(group, group.comparison.difference, selected[0], for_all[1], bool(group.significant))
+    return Evidence(group, -group.comparison.difference, -selected[1], -for_all[0], bool(group.significant))
 
 
-def _sentence(judged: Judgement[Slice], most: float, found: Slices) -> str:
-    one, unit = judged.decides, _unit(judged.decides.of)
-    direction, low, high = which_way(one.value, one.low, one.high, better=found.better, certain=one.rejects)
-    tests = say("{N} intersections", N=Numeral(found.tests))
-    told = say(
+def _sentence(judged: Judgement[Slice], most: float, slices: Slices) -> str:
+    evidence, unit = judged.decides, _unit(judged.decides.of)
+    direction, low, high = which_way(
+        evidence.value, evidence.low, evidence.high, better=slices.better, certain=evidence.rejects
+    )
+    tests = say("{N} intersections", N=Numeral(slices.tests))
+    difference = say(
         "{slice}: {size} {way} in {measure} than everybody else {interval}",
-        size=words.size(one.value, unit),
-        slice=of_ours(one.of.name),
+        size=words.size(evidence.value, unit),
+        slice=of_ours(evidence.of.name),
         way=direction,
-        measure=of_ours(found.measured),
-        interval=interval_of_several(low, high, 1.0 - found.alpha, unit, tests),
+        measure=of_ours(slices.measured),
+        interval=interval_of_several(low, high, 1.0 - slices.alpha, unit, tests),
     )
     write = partial(words.size, unit=unit)
     return sentences(
-        clauses(told, allowed_and_why(judged, Tolerated(maximum=most), write)),
-        would_have_been_found(judged, _visible(one.of, found, most), "difference", write),
+        clauses(difference, allowed_and_why(judged, Tolerated(maximum=most), write)),
+        would_have_been_found(judged, _visible(evidence.of, slices, most), "difference", write),
     )
 
 
-def _unit(one: Slice) -> words.Unit:
+def _unit(group: Slice) -> words.Unit:
     """Whether the mean is a rate: that of a variable whose values are 0 and 1."""
-    found = one.comparison
-    return "rate" if found.events_a is not None and found.mean_a == found.events_a / found.n_a else "value"
+    comparison = group.comparison
+    return (
+        "rate"
+        if comparison.events_a is not None and comparison.mean_a == comparison.events_a / comparison.n_a
+        else "value"
+    )
 
 
-def _visible(one: Slice, found: Slices, most: float) -> float | None:
-    share = comparisons_of_selected(one.weight, found.tests, 1)
-    return difference_found_beyond(one.comparison, most, share, harm_is_up=found.better == "lower")
+def _visible(group: Slice, slices: Slices, most: float) -> float | None:
+    share = comparisons_of_selected(group.weight, slices.tests, 1)
+    return difference_found_beyond(group.comparison, most, share, harm_is_up=slices.better == "lower")
 
 
 def _result(
@@ -198,9 +204,9 @@ def _result(
     verdict: Verdict,
     sentence: str,
     judged: Judgement[Slice] | None,
-    found: Slices | None,
+    slices: Slices | None,
 ) -> SliceLimitResult:
-    one = judged.decides if judged else None
+    evidence = judged.decides if judged else None
     return SliceLimitResult.of(
         limit,
         verdict,
@@ -208,11 +214,11 @@ def _result(
         judged,
         kind="slice",
         check=limit.check,
-        slice=one.of.name if one else None,
+        slice=evidence.of.name if evidence else None,
         limit=most,
-        difference=one.value if one else None,
-        confidence=None if found is None else 1.0 - found.alpha,
-        slices_tested=0 if found is None else found.tests,
-        p_value=one.of.comparison.p_value if one else None,
-        smallest_visible=_visible(one.of, found, most) if one and found else None,
+        difference=evidence.value if evidence else None,
+        confidence=None if slices is None else 1.0 - slices.alpha,
+        slices_tested=0 if slices is None else slices.tests,
+        p_value=evidence.of.comparison.p_value if evidence else None,
+        smallest_visible=_visible(evidence.of, slices, most) if evidence and slices else None,
     )

@@ -54,7 +54,7 @@ def severity_by_ratio(smaller: float, larger: float) -> AlertSeverity:
     return _word(smaller / larger if larger > 0.0 else 0.0)
 
 
-def severest(several: Iterable[AlertSeverity]) -> AlertSeverity | None:
+def severest(severities: Iterable[AlertSeverity]) -> AlertSeverity | None:
     """The worst of several.
 
     Examples
@@ -62,7 +62,7 @@ def severest(several: Iterable[AlertSeverity]) -> AlertSeverity | None:
     >>> severest(["low", "high"])
     'high'
     """
-    return max(several, key=get_args(AlertSeverity).index, default=None)
+    return max(severities, key=get_args(AlertSeverity).index, default=None)
 
 
 def interval_of_several(low: float | None, high: float | None, confidence: float, unit: words.Unit, of: str) -> str:

@@ -58,14 +58,14 @@ class WorstGroupLimitResult(SearchedLimitOutcome):
 
 
 def judge_worst_group(
-    limit: WorstGroupLimit, found: WorstGroups | None, default: float, than: str = "everybody else"
+    limit: WorstGroupLimit, worst: WorstGroups | None, default: float, than: str = "everybody else"
 ) -> WorstGroupLimitResult:
     """Hold the worst group against one limit.
 
     Parameters
     ----------
     limit : WorstGroupLimit
-    found : WorstGroups or None
+    worst : WorstGroups or None
         None where none was searched for.
     default : float
         What is tolerated where the limit names nothing: that of clusters.
@@ -79,15 +79,15 @@ def judge_worst_group(
         found does so by more. Otherwise inconclusive, with the number of rows that would tell.
     """
     most = default if limit.max_difference is None else limit.max_difference
-    ruled_out = found.ruled_out(limit.min_share) if found else None
-    if found is None or ruled_out is None:
+    ruled_out = worst.ruled_out(limit.min_share) if worst else None
+    if worst is None or ruled_out is None:
         reason: str = NOT_SEARCHED
-        if found is not None:
-            reason = say("No group could be searched for: {reason}.", reason=of_ours(found.reason or ""))
+        if worst is not None:
+            reason = say("No group could be searched for: {reason}.", reason=of_ours(worst.reason or ""))
         return _result(limit, most, "not_testable", reason, None, None)
     tolerated = Tolerated(maximum=most)
-    judged = judge(_evidence(limit, found, ruled_out), tolerated, nearest="bound")
-    verdict, sentence = judged.verdict, _sentence(judged, most, found, ruled_out, than, limit.min_share)
+    judged = judge(_evidence(limit, worst, ruled_out), tolerated, nearest="bound")
+    verdict, sentence = judged.verdict, _sentence(judged, most, worst, ruled_out, than, limit.min_share)
     if verdict == "pass" and limit.min_share is not None and limit.min_share < ruled_out.min_share:
         verdict = "inconclusive"
         yet = say(
@@ -100,47 +100,47 @@ def judge_worst_group(
 
 
 def _evidence(
-    limit: WorstGroupLimit, found: WorstGroups, ruled_out: Certificate
+    limit: WorstGroupLimit, worst: WorstGroups, ruled_out: Certificate
 ) -> Sequence[Evidence[WorstGroup | None]]:
     """Each confirmed group from its lower bound to what is ruled out for all; without one, from no difference."""
     least = limit.min_share or 0.0
-    sign = found.harm_sign
+    sign = worst.harm_sign
     known: list[Evidence[WorstGroup | None]] = []
-    for one in found.groups:
-        low = found.at_least(one)
-        if low is not None and low > 0.0 and one.share >= least:
-            known.append(Evidence(one, sign * one.difference, low, max(ruled_out.largest_difference, low)))
+    for group in worst.groups:
+        low = worst.at_least(group)
+        if low is not None and low > 0.0 and group.share >= least:
+            known.append(Evidence(group, sign * group.difference, low, max(ruled_out.largest_difference, low)))
     return known or [Evidence(None, 0.0, 0.0, ruled_out.largest_difference)]
 
 
 def _sentence(
     judged: Judgement[WorstGroup | None],
     most: float,
-    found: WorstGroups,
+    worst: WorstGroups,
     ruled_out: Certificate,
     than: str,
     least_share: float | None,
 ) -> str:
-    unit: words.Unit = "rate" if found.is_rate else "value"
-    one = judged.decides
+    unit: words.Unit = "rate" if worst.is_rate else "value"
+    evidence = judged.decides
     size = words.size(most, unit)
     confidence = Numeral(f"{ruled_out.confidence * 100:.4g}")
     bound = say(
         "no group of at least {N} of the people that conditions on these columns describe fares worse in {measure} "
         "than {than} by more than {size} ({Nlevel} % confidence)",
         N=words.percent(ruled_out.min_share),
-        measure=of_ours(found.outcome),
+        measure=of_ours(worst.outcome),
         than=of_ours(than),
         size=words.size(ruled_out.largest_difference, unit),
         Nlevel=confidence,
     )
     if judged.verdict == "pass":
         return joined([words.capital(bound), say("at most {size} is allowed.", size=size)], "; ")
-    if one.of is not None:
+    if evidence.of is not None:
         known = worse_in_words(
-            one.of.words, one.of.rows, "people" if found.key is None else "rows", better=found.better,
-            measured=found.outcome, than=than if found.legitimate else found.others(one.of),
-            size=words.size(one.value, unit), least=words.size(one.low, unit), confidence=confidence,
+            evidence.of.words, evidence.of.rows, "people" if worst.key is None else "rows", better=worst.better,
+            measured=worst.outcome, than=than if worst.legitimate else worst.others(evidence.of),
+            size=words.size(evidence.value, unit), least=words.size(evidence.low, unit), confidence=confidence,
         )  # fmt: skip
     elif least_share is None:
         known = say("The search for the worst group confirms none that fares worse than {than}", than=of_ours(than))
@@ -166,7 +166,7 @@ def _result(
     judged: Judgement[WorstGroup | None] | None,
     ruled_out: Certificate | None,
 ) -> WorstGroupLimitResult:
-    one = judged.decides if judged else None
+    evidence = judged.decides if judged else None
     return WorstGroupLimitResult.of(
         limit,
         verdict,
@@ -174,12 +174,12 @@ def _result(
         judged,
         kind="worst_group",
         check=limit.check,
-        group=one.of.words if one and one.of else None,
+        group=evidence.of.words if evidence and evidence.of else None,
         limit=most,
         min_share=ruled_out.min_share if ruled_out else None,
-        difference=one.value if one else None,
+        difference=evidence.value if evidence else None,
         high=ruled_out.largest_difference if ruled_out else None,
         confidence=ruled_out.confidence if ruled_out else None,
-        p_value=one.of.p_value if one and one.of else None,
+        p_value=evidence.of.p_value if evidence and evidence.of else None,
         rows_to_settle=ruled_out.rows_to_settle(most) if ruled_out and verdict == "inconclusive" else None,
     )

@@ -72,7 +72,7 @@ class AuditAssets:
     @cached_property
     def say(self) -> Callable[[str], str]:
         """What a text of ours is to the audit's readers."""
-        return told_by(self.spec)
+        return say_of(self.spec)
 
     @property
     def has_groups(self) -> bool:
@@ -182,7 +182,7 @@ class AuditAssets:
         """A value with its metadata, and the settings that it was made with."""
         settings = dg.MetadataValue.json(printed_specification(spec))
         return dg.MaterializeResult(
-            value=value, metadata={**harmless_metadata(metadata, told_by(spec)), _SETTINGS: settings}, **more
+            value=value, metadata={**harmless_metadata(metadata, say_of(spec)), _SETTINGS: settings}, **more
         )
 
     def _refuse_settings_of_assets(self, run: dg.DagsterRun) -> None:
@@ -298,7 +298,7 @@ def signed(function: Callable[..., Any]) -> Callable[..., Any]:
     return function
 
 
-def told_by(spec: AuditSpec) -> Callable[[str], str]:
+def say_of(spec: AuditSpec) -> Callable[[str], str]:
     """What a text of ours is to the readers of a specification."""
     if spec.language == "en" and not (spec.labels or spec.units):
         return str

@@ -16,7 +16,7 @@ import dagster as dg
 from bdt_core import words
 from bdt_core.said import AsItIs, Column, Level, Numeral, Sentence, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
-from bdt_pipeline.resources.run_log import ToldList, ToldTable
+from bdt_pipeline.resources.run_log import MarkdownList, MarkdownTable
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -41,7 +41,7 @@ _FIGURES = {
 }
 
 
-def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> ToldTable:
+def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> MarkdownTable:
     """A table of texts.
 
     Examples
@@ -51,7 +51,7 @@ def table_of(header: Sequence[str], rows: Sequence[Sequence[Any]]) -> ToldTable:
     | --- | --- |
     | a\\|b | 3 |
     """
-    return ToldTable(header, rows)
+    return MarkdownTable(header, rows)
 
 
 def columns_cell(columns: Sequence[str]) -> str:
@@ -184,18 +184,18 @@ def _types(table: Rows) -> dict[str, str]:
     return {str(name): str(kind) for name, kind in frame.dtypes.items() if name not in (KEY, RANK)}
 
 
-def clusters(found: Clusters) -> Metadata:
+def clusters(result: Clusters) -> Metadata:
     """The clusters as they are on the train rows."""
-    worst = found.train[0]
-    stable = {one.label: one for one in found.stability.clusters} if found.stability else {}
+    worst = result.train[0]
+    stable = {one.label: one for one in result.stability.clusters} if result.stability else {}
     return {
         **numbers(
-            clusters=len(found.train),
+            clusters=len(result.train),
             **{"largest gap": worst.gap, "rows of cluster 0": worst.rows},
             **({"stability of cluster 0": stable[worst.label].jaccard} if stable else {}),
         ),
-        "method": found.method,
-        "smallest cluster allowed": found.min_cluster_rows,
+        "method": result.method,
+        "smallest cluster allowed": result.min_cluster_rows,
         "clusters found": table_of(
             ["cluster", "train rows", "mean", "difference from all others", "stability", "how it came about"],
             [
@@ -203,38 +203,38 @@ def clusters(found: Clusters) -> Metadata:
                     one.label,
                     f"{one.rows:,}",
                     words.number(one.mean),
-                    words.number(-one.gap if found.spec.bias_variable.better == "higher" else one.gap),
+                    words.number(-one.gap if result.spec.bias_variable.better == "higher" else one.gap),
                     _stability(stable[one.label]) if stable else words.NOTHING,
                     joined(one.path, " → ") or words.NOTHING,
                 ]
-                for one in found.train
+                for one in result.train
             ],
         ),
         "note": "Differences on the train rows are too large on average, for the search looked for large ones.",
     }
 
 
-def _stability(one: ClusterStability) -> str:
-    return say("{word} ({N})", word=of_ours(one.word), N=Numeral(f"{one.jaccard:.2f}"))
+def _stability(stability: ClusterStability) -> str:
+    return say("{word} ({N})", word=of_ours(stability.word), N=Numeral(f"{stability.jaccard:.2f}"))
 
 
 def significance(tested: ClusterSignificance) -> Metadata:
     """Every cluster against everybody else, on the test rows; the main test comes first."""
     worst = tested.deciding or tested.clusters[0].comparison
     rows = []
-    for one in tested.clusters:
-        comparison = one.comparison
-        low, high = one.corrected or (comparison.low, comparison.high)
+    for cluster in tested.clusters:
+        comparison = cluster.comparison
+        low, high = cluster.corrected or (comparison.low, comparison.high)
         size = words.difference(comparison.difference, low, high, confidence=comparison.confidence, unit=tested.unit)
         rows.append(
             [
-                one.found.label,
-                f"{one.test_rows:,}",
+                cluster.cluster.label,
+                f"{cluster.test_rows:,}",
                 words.value(comparison.mean_a, tested.unit),
                 words.value(comparison.mean_b, tested.unit),
                 size,
-                words.p_value(one.p_adjusted),
-                comparison.reason or _finding(one, tested),
+                words.p_value(cluster.p_adjusted),
+                comparison.reason or _finding(cluster, tested),
             ]
         )
     return {
@@ -254,24 +254,24 @@ def significance(tested: ClusterSignificance) -> Metadata:
     }
 
 
-def _finding(one: ComparedCluster, tested: ClusterSignificance) -> str:
+def _finding(cluster: ComparedCluster, tested: ClusterSignificance) -> str:
     """As in the report; cluster 0 is the main test, too, which needs no correction."""
     from bdt_core.report.clusters import finding, without_others
 
-    if one is tested.primary and tested.main_significant and not one.significant:
-        if one.worse:
+    if cluster is tested.primary and tested.main_significant and not cluster.significant:
+        if cluster.worse:
             return say("worse off in the main test, not certain among all")
         return say("better off in the main test, not certain among all")
-    without = without_others(one, tested.unit)
-    return joined([of_ours(finding(one)), *([] if without is None else [without])], "; ")
+    without = without_others(cluster, tested.unit)
+    return joined([of_ours(finding(cluster)), *([] if without is None else [without])], "; ")
 
 
-def differences(found: FeatureDifferences) -> Metadata:
+def differences(result: FeatureDifferences) -> Metadata:
     """What sets the most deviating cluster apart."""
     return {
         **numbers(
-            tests=found.tests,
-            **{"columns that differ": sum(bool(one.significant) for one in found.columns)},
+            tests=result.tests,
+            **{"columns that differ": sum(bool(one.significant) for one in result.columns)},
         ),
         "columns": table_of(
             ["column", "role", "effect", "p corrected", "differs"],
@@ -285,23 +285,23 @@ def differences(found: FeatureDifferences) -> Metadata:
                     words.p_value(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
-                for one in found.columns
+                for one in result.columns
             ],
         ),
-        "means and shares": table_of(["column", "cluster", "everybody else"], _means_and_shares(found)),
+        "means and shares": table_of(["column", "cluster", "everybody else"], _means_and_shares(result)),
     }
 
 
-def _means_and_shares(found: FeatureDifferences) -> list[list[str]]:
+def _means_and_shares(result: FeatureDifferences) -> list[list[str]]:
     rows = []
-    for one in found.columns:
-        if one.numeric is not None:
-            means = (one.numeric.mean_a, one.numeric.mean_b)
-            mean = say("{first}, {second}", first=Column(one.column), second=of_ours("mean"))
+    for column in result.columns:
+        if column.numeric is not None:
+            means = (column.numeric.mean_a, column.numeric.mean_b)
+            mean = say("{first}, {second}", first=Column(column.column), second=of_ours("mean"))
             rows.append([mean, *map(words.number, means)])
-        for level in one.levels:
+        for level in column.levels:
             shares = (level.comparison.mean_a, level.comparison.mean_b)
-            rows.append([words.value_condition(one.column, level.level), *map(words.percent, shares)])
+            rows.append([words.value_condition(column.column, level.level), *map(words.percent, shares)])
     return rows
 
 
@@ -355,31 +355,31 @@ def gate_metadata(document: dict[str, Any]) -> Metadata:
     }
 
 
-def limit_metadata(one: LimitOutcome) -> Metadata:
+def limit_metadata(outcome: LimitOutcome) -> Metadata:
     """One limit: its numbers plot over time."""
     from bdt_core.verdict import kind_of
 
-    found = kind_of(one).facts(one)
-    judged = {name.replace("_", " "): _judged(one, name, found) for name in _JUDGED if found.get(name) is not None}
+    facts = kind_of(outcome).facts(outcome)
+    judged = {name.replace("_", " "): _judged(outcome, name, facts) for name in _JUDGED if facts.get(name) is not None}
     return {
-        "verdict": one.verdict,
-        "severity": one.severity or "none",
+        "verdict": outcome.verdict,
+        "severity": outcome.severity or "none",
         **judged,
-        **({} if "left_out" not in found else {"not judged": listed([*map(data_cell, found["left_out"])])}),
+        **({} if "left_out" not in facts else {"not judged": listed([*map(data_cell, facts["left_out"])])}),
         **numbers(
-            **{name: _number(found.get(name)) for name in _PLOTTED},
+            **{name: _number(facts.get(name)) for name in _PLOTTED},
             **{
-                "smallest value that would have shown": found.get("smallest_visible"),
-                "rows that would tell": found.get("rows_to_settle"),
+                "smallest value that would have shown": facts.get("smallest_visible"),
+                "rows that would tell": facts.get("rows_to_settle"),
             },
         ),
     }
 
 
-def _judged(one: LimitOutcome, name: str, found: Mapping[str, Any]) -> Any:
+def _judged(outcome: LimitOutcome, name: str, facts: Mapping[str, Any]) -> Any:
     """A count, words of ours, or who was judged, whose names are the reader's."""
-    who = getattr(one, name, None)
-    return data_cell(who) if isinstance(who, str) else found[name]
+    who = getattr(outcome, name, None)
+    return data_cell(who) if isinstance(who, str) else facts[name]
 
 
 def _severity(document: dict[str, Any]) -> Metadata:
@@ -388,19 +388,20 @@ def _severity(document: dict[str, Any]) -> Metadata:
 
     if document["verdict"]["verdict"] != "fail":
         return {}
-    found = [one["severity"] for one in document["gate"] if one["verdict"] != "pass" and one["severity"] is not None]
-    worst = severest(found)
+    worst = severest(
+        one["severity"] for one in document["gate"] if one["verdict"] != "pass" and one["severity"] is not None
+    )
     return {} if worst is None else {"severity": worst}
 
 
-def _limit_row(one: dict[str, Any], unit: words.Unit) -> list[str]:
+def _limit_row(limit: dict[str, Any], unit: words.Unit) -> list[str]:
     """A limit in so few columns that its reason has room on the page."""
     from bdt_core.verdict.kinds import allowed_cell, found_in
 
-    allowed, found = allowed_cell(one, unit), found_in(one, unit)
-    value, low, high = found
+    value, low, high = found_in(limit, unit)
     interval = [] if words.NOTHING in (low, high) else [say("[{low} to {high}]", low=low, high=high)]
-    return [name_of_check(one["check"]), one["verdict"], allowed, joined([value, *interval], " "), one["sentence"]]
+    cells = allowed_cell(limit, unit), joined([value, *interval], " ")
+    return [name_of_check(limit["check"]), limit["verdict"], *cells, limit["sentence"]]
 
 
 def _number(value: Any) -> float | None:
@@ -413,9 +414,9 @@ def _schema(types: Mapping[str, str], roles: Mapping[str, str] | None = None) ->
     return dg.TableSchema([dg.TableColumn(name, kind, (roles or {}).get(name)) for name, kind in types.items()])
 
 
-def listed(lines: Sequence[str]) -> ToldList:
+def listed(lines: Sequence[str]) -> MarkdownList:
     """A list of sentences."""
-    return ToldList(lines)
+    return MarkdownList(lines)
 
 
 def _link(path: UPath) -> dg.MetadataValue[Any]:

@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 _SHOWN = 20
 
 
-def worst_groups(found: WorstGroups) -> Metadata:
+def worst_groups(result: WorstGroups) -> Metadata:
     """Who fares worst, and what is ruled out; numbers of the first group plot over time."""
-    worst, ruled_out = found.worst, found.certificate
-    tested = worst or found.unconfirmed
+    worst, ruled_out = result.worst, result.certificate
+    tested = worst or result.unconfirmed
     return {
         **numbers(
-            groups=len(found.groups),
+            groups=len(result.groups),
             difference=worst.difference if worst else None,
             low=worst.low if worst else None,
             high=worst.high if worst else None,
@@ -42,20 +42,20 @@ def worst_groups(found: WorstGroups) -> Metadata:
                     _with_interval(one.difference, one.low, one.high),
                     words.p_number(one.p_value),
                 ]
-                for one in found.groups
+                for one in result.groups
             ],
         ),
-        "columns left out": listed([_left_out(one.name, one.reason) for one in found.searched.left_out]),
-        **({"nothing searched": found.reason} if found.reason else {}),
+        "columns left out": listed([_left_out(one.name, one.reason) for one in result.searched.left_out]),
+        **({"nothing searched": result.reason} if result.reason else {}),
     }
 
 
-def findings(found: Findings) -> Metadata:
+def findings(result: Findings) -> Metadata:
     """Everybody who fares worse; numbers of the first finding plot over time."""
-    first = found.first
+    first = result.first
     return {
         **numbers(
-            findings=len(found.findings),
+            findings=len(result.findings),
             difference=first.difference if first else None,
             low=first.low if first else None,
             high=first.high if first else None,
@@ -75,17 +75,17 @@ def findings(found: Findings) -> Metadata:
                     words.p_number(one.p_value),
                     one.found_by.replace("_", " "),
                 ]
-                for one in found.findings
+                for one in result.findings
             ],
         ),
     }
 
 
-def blanks(found: Blanks) -> Metadata:
+def blanks(result: Blanks) -> Metadata:
     """Whose outcome is missing; the share and the worst case plot over time."""
     return {
-        **numbers(rows=found.rows, share=found.rows / found.of, **{"worst case": found.worst_case}),
-        "who": found.confirmed[0].words if found.confirmed else "for nobody it is missing more often for sure",
+        **numbers(rows=result.rows, share=result.rows / result.of, **{"worst case": result.worst_case}),
+        "who": result.confirmed[0].words if result.confirmed else "for nobody it is missing more often for sure",
         "groups": table_of(
             ["who", "people", "missing", "missing of everybody else", "sure", "worse at worst by"],
             [
@@ -97,14 +97,14 @@ def blanks(found: Blanks) -> Metadata:
                     "yes" if one.confirmed else "no",
                     words.number(one.worst_case),
                 ]
-                for one in found.groups[:_SHOWN]
+                for one in result.groups[:_SHOWN]
             ],
         ),
     }
 
 
-def _among_alike(one: Finding) -> str:
-    alike = one.remaining
+def _among_alike(finding: Finding) -> str:
+    alike = finding.remaining
     if alike is None:
         return words.NOTHING
     return _at_least(alike.remaining, alike.remaining_low)
@@ -122,20 +122,20 @@ def _left_out(column: str, reason: str) -> str:
     return say("{name}: {reason}", name=Column(column), reason=of_ours(reason))
 
 
-def slices(found: Slices) -> Metadata:
+def slices(result: Slices) -> Metadata:
     """The worst intersections; numbers of the first plot over time."""
-    shown = [one for one in found.slices if one.parent is None][:_SHOWN]
+    shown = [one for one in result.slices if one.parent is None][:_SHOWN]
     worst = shown[0] if shown else None
     return {
         **numbers(
-            tests=found.tests,
-            searched=found.searched,
+            tests=result.tests,
+            searched=result.searched,
             difference=worst.shrunken_difference if worst else None,
             low=worst.low if worst else None,
             high=worst.high if worst else None,
-            **{"significant slices": sum(bool(one.significant) for one in found.slices)},
+            **{"significant slices": sum(bool(one.significant) for one in result.slices)},
         ),
-        "measured": found.outcome or found.metric_name,
+        "measured": result.outcome or result.metric_name,
         "slices": table_of(
             [
                 "slice",
@@ -161,18 +161,18 @@ def slices(found: Slices) -> Metadata:
                 for one in shown
             ],
         ),
-        "columns left out": listed([_left_out(one.name, one.reason) for one in found.excluded]),
-        **({"nothing tested": found.reason} if found.reason else {}),
+        "columns left out": listed([_left_out(one.name, one.reason) for one in result.excluded]),
+        **({"nothing tested": result.reason} if result.reason else {}),
     }
 
 
-def local_bias(found: LocalBias) -> Metadata:
+def local_bias(result: LocalBias) -> Metadata:
     """Every cluster's gap, and the summaries beside chance and k-means."""
-    confirmed = [one for one in found.logan.clusters if one.held_out.confirmed]
-    settings = found.settings
+    confirmed = [one for one in result.logan.clusters if one.held_out.confirmed]
+    settings = result.settings
     return {
         **numbers(
-            clusters=len(found.logan.clusters),
+            clusters=len(result.logan.clusters),
             **{
                 "confirmed gaps": len(confirmed),
                 "largest confirmed gap": max((one.held_out.gap or 0.0 for one in confirmed), default=None),
@@ -200,11 +200,11 @@ def local_bias(found: LocalBias) -> Metadata:
                     words.p_number(one.held_out.p_adjusted),
                     "yes" if one.held_out.confirmed else "no",
                 ]
-                for one in found.logan.clusters
+                for one in result.logan.clusters
             ],
         ),
         "compared": name_of_check(f"{settings.metric} by {settings.group}"),
-        "notes": listed(found.notes),
+        "notes": listed(result.notes),
     }
 
 
@@ -217,17 +217,17 @@ def _about(about: ClusterTopic, alpha: float) -> str:
         for one in about.features
         if one.p_adjusted <= alpha
     ]
-    told = joined([AsItIs(one.word) for one in about.words[:12]], ", "), joined(features[:3], ", ")
-    return joined([one for one in told if one], "; ")
+    parts = joined([AsItIs(one.word) for one in about.words[:12]], ", "), joined(features[:3], ", ")
+    return joined([one for one in parts if one], "; ")
 
 
-def mitigation(found: Mitigation) -> Metadata:
+def mitigation(result: Mitigation) -> Metadata:
     """The gap and the accuracy before and after."""
-    if found.thresholds is None:
-        return {"status": found.status, "reason": found.reason or "", "notes": listed(found.notes)}
-    gap, right = found.thresholds.gap, found.thresholds.accuracy
+    if result.thresholds is None:
+        return {"status": result.status, "reason": result.reason or "", "notes": listed(result.notes)}
+    gap, right = result.thresholds.gap, result.thresholds.accuracy
     return {
-        "status": found.status,
+        "status": result.status,
         **numbers(
             **{
                 "gap before": gap.before.estimate,
@@ -240,13 +240,13 @@ def mitigation(found: Mitigation) -> Metadata:
             ["group", "test rows", "before", "after"],
             [
                 [
-                    group_cell_of_text(found.settings.group, one.group),
+                    group_cell_of_text(result.settings.group, one.group),
                     f"{one.test_rows:,}",
                     words.number(one.threshold_before),
                     words.number(one.threshold_after),
                 ]
-                for one in found.thresholds.groups
+                for one in result.thresholds.groups
             ],
         ),
-        "notes": listed(found.notes),
+        "notes": listed(result.notes),
     }

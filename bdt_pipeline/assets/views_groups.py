@@ -16,7 +16,7 @@ from bdt_pipeline.assets.views import (
     numbers,
     table_of,
 )
-from bdt_pipeline.resources.run_log import ToldTable
+from bdt_pipeline.resources.run_log import MarkdownTable
 
 if TYPE_CHECKING:
     from bdt_core.fairness.characteristics import Burden
@@ -33,18 +33,18 @@ if TYPE_CHECKING:
 _SHOWN = 50
 
 
-def declared(found: DeclaredOutcomes) -> Metadata:
+def declared(result: DeclaredOutcomes) -> Metadata:
     """The bias variable of every declared group, and the largest difference as a number that plots over time."""
-    unit: words.Unit = "rate" if found.is_rate else "value"
+    unit: words.Unit = "rate" if result.is_rate else "value"
     metadata: Metadata = {}
-    for one in found.facets:
-        shown = sorted((x for x in one.groups if x.mean is not None), key=lambda x: -x.rows)[:_SHOWN]
-        name = columns_cell(one.columns)
-        metadata[say("{metric} by {name}", metric=of_ours(found.measured), name=name)] = one.reason or table_of(
-            [name, "rows", found.measured, "difference", "low", "high", "p, corrected"],
+    for facet in result.facets:
+        shown = sorted((x for x in facet.groups if x.mean is not None), key=lambda x: -x.rows)[:_SHOWN]
+        name = columns_cell(facet.columns)
+        metadata[say("{metric} by {name}", metric=of_ours(result.measured), name=name)] = facet.reason or table_of(
+            [name, "rows", result.measured, "difference", "low", "high", "p, corrected"],
             [
                 [
-                    group_cell(one.columns, x.values),
+                    group_cell(facet.columns, x.values),
                     words.count(x.rows),
                     words.value(x.mean, unit),
                     *(words.signed(y, unit) for y in (x.difference, x.difference_low, x.difference_high)),
@@ -53,16 +53,16 @@ def declared(found: DeclaredOutcomes) -> Metadata:
                 for x in shown
             ],
         )
-        harms = [harm for x in one.groups if (harm := found.harm(x)) is not None]
+        harms = [harm for x in facet.groups if (harm := result.harm(x)) is not None]
         metadata |= numbers(**{say("largest harm by {name}", name=name): max(harms, default=None)})
-        metadata |= numbers(**{say("groups with too few rows by {name}", name=name): len(one.small)})
+        metadata |= numbers(**{say("groups with too few rows by {name}", name=name): len(facet.small)})
     return metadata
 
 
-def counts(found: GroupCounts) -> Metadata:
+def counts(result: GroupCounts) -> Metadata:
     """Rows per group, and rows that could not be counted."""
-    metadata: Metadata = {"notes": listed(found.notes)}
-    for table in found.tables:
+    metadata: Metadata = {"notes": listed(result.notes)}
+    for table in result.tables:
         facet = columns_cell(table.facets)
         known = table.known()
         rows = sorted(zip(known.counts.sum(axis=(1, 2, 3, 4)).tolist(), known.groups, strict=True), key=lambda x: -x[0])
@@ -79,14 +79,14 @@ def counts(found: GroupCounts) -> Metadata:
     return metadata
 
 
-def metrics(found: GroupMetrics) -> Metadata:
+def metrics(result: GroupMetrics) -> Metadata:
     """Rates of every group, and the ranges over the groups as numbers that plot over time."""
-    metadata: Metadata = {"notes": listed(found.notes)}
-    for one in found.facets:
-        facet = columns_cell(one.metrics.facets)
-        metadata[say("rates by {name}", name=facet)] = _rates(one, found.spec.significance.min_rows)
-        ranges = [metric for metric in one.metrics.metrics if metric.kind == "range"]
-        metadata[say("ranges over {name}", name=facet)] = table_of(
+    metadata: Metadata = {"notes": listed(result.notes)}
+    for facet in result.facets:
+        by = columns_cell(facet.metrics.facets)
+        metadata[say("rates by {name}", name=by)] = _rates(facet, result.spec.significance.min_rows)
+        ranges = [metric for metric in facet.metrics.metrics if metric.kind == "range"]
+        metadata[say("ranges over {name}", name=by)] = table_of(
             ["criterion", "value", "low", "high", "p"],
             [
                 [
@@ -100,12 +100,12 @@ def metrics(found: GroupMetrics) -> Metadata:
             ],
         )
         metadata |= numbers(
-            **{name_of_check(f"{metric.name} by {one.metrics.facet}"): metric.estimate[0] for metric in ranges}
+            **{name_of_check(f"{metric.name} by {facet.metrics.facet}"): metric.estimate[0] for metric in ranges}
         )
     return metadata
 
 
-def scores(found: GroupScores) -> Metadata:
+def scores(result: GroupScores) -> Metadata:
     """The composite score of every grouping."""
     rows = [
         [
@@ -116,37 +116,39 @@ def scores(found: GroupScores) -> Metadata:
             words.number(one.score.noise_high),
             one.score.severity or words.NOTHING,
         ]
-        for one in found.scores
+        for one in result.scores
     ]
     return {
         "scores": table_of(["groups", "score", "low", "high", "by chance up to", "severity"], rows),
         **numbers(
             **{
                 say("{metric} by {name}", metric=say("bias score"), name=columns_cell(one.facets)): one.score.score
-                for one in found.scores
+                for one in result.scores
             }
         ),
     }
 
 
-def pooled(found: PooledGroups) -> Metadata:
+def pooled(result: PooledGroups) -> Metadata:
     """Estimates of groups with help of the others, the small ones first; the smallest stand in the report alone."""
-    counted = "rows" if found.key is None else "persons"
-    fewer = "groups with fewer than {N} rows" if found.key is None else "groups with fewer than {N} persons"
+    counted = "rows" if result.key is None else "persons"
+    fewer = "groups with fewer than {N} rows" if result.key is None else "groups with fewer than {N} persons"
     metadata: Metadata = numbers(
         **{
-            "groups": sum(len(one.groups) for one in found.groupings),
-            say(fewer, N=Numeral(str(found.min_rows))): sum(len(one.small) for one in found.groupings),
+            "groups": sum(len(one.groups) for one in result.groupings),
+            say(fewer, N=Numeral(str(result.min_rows))): sum(len(one.small) for one in result.groupings),
         }
     )
-    for one in found.groupings:
-        by = columns_cell(one.columns)
-        shown = sorted((x for x in one.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[:_SHOWN]
-        metadata[say("estimates by {name}", name=by)] = one.reason or table_of(
+    for grouping in result.groupings:
+        by = columns_cell(grouping.columns)
+        shown = sorted((x for x in grouping.groups if x.has_own_rows), key=lambda group: not group.has_few_rows)[
+            :_SHOWN
+        ]
+        metadata[say("estimates by {name}", name=by)] = grouping.reason or table_of(
             [by, counted, "estimate", "low", "high"],
             [
                 [
-                    group_cell(one.columns, group.values),
+                    group_cell(grouping.columns, group.values),
                     words.count(group.size),
                     *map(words.number, (group.estimate, group.low, group.high)),
                 ]
@@ -156,10 +158,10 @@ def pooled(found: PooledGroups) -> Metadata:
     return metadata
 
 
-def selection_rules(found: SelectionRules) -> Metadata:
+def selection_rules(result: SelectionRules) -> Metadata:
     """The tables of each rule, and the lowest ratio of each as a number that plots over time."""
     metadata: Metadata = {}
-    for table in found.ll144:
+    for table in result.ll144:
         by, kind = columns_cell(table.columns), of_ours(table.rate_kind)
         metadata[say("Local Law 144, {kind} by {name}", kind=kind, name=by)] = table_of(
             [by, "people", "selected", table.rate_kind, "impact ratio"],
@@ -181,7 +183,7 @@ def selection_rules(found: SelectionRules) -> Metadata:
                 say("unknown ({kind} by {name})", kind=kind, name=by): table.unknown,
             }
         )
-    for rule in found.four_fifths:
+    for rule in result.four_fifths:
         by = columns_cell(rule.columns)
         metadata[say("four-fifths rule by {name}", name=by)] = table_of(
             [by, "people", "selected", "rate", "over the highest", "p", "below 4/5"],
@@ -203,12 +205,12 @@ def selection_rules(found: SelectionRules) -> Metadata:
     return metadata
 
 
-def characteristics(found: Characteristics) -> Metadata:
+def characteristics(result: Characteristics) -> Metadata:
     """What the strongest value of each characteristic finds, and whom it burdens."""
-    metadata: Metadata = numbers(characteristics=len(found.characteristics))
+    metadata: Metadata = numbers(characteristics=len(result.characteristics))
     rows = []
-    for one in found.characteristics[:_SHOWN]:
-        level = one.strongest
+    for characteristic in result.characteristics[:_SHOWN]:
+        level = characteristic.strongest
         burden = next((x for x in level.burdens if x.relation.significant and x.relation.difference > 0), None)
         rows.append(
             [
@@ -218,7 +220,7 @@ def characteristics(found: Characteristics) -> Metadata:
                 words.NOTHING if burden is None else _burdened(burden),
             ]
         )
-    metadata["characteristics by what they raise"] = found.reason or table_of(
+    metadata["characteristics by what they raise"] = result.reason or table_of(
         ["who has it", "rows", "label more often, points", "selected more often, points", "burdens most"], rows
     )
     return metadata
@@ -229,12 +231,14 @@ def _burdened(burden: Burden) -> str:
     return say("{condition}: {N}", condition=of_ours(burden.group), N=by)
 
 
-def _rates(one: Any, min_rows: int) -> ToldTable:
+def _rates(facet: Any, min_rows: int) -> MarkdownTable:
     from bdt_core.metrics import shown_rates
 
-    rates = [metric for name in shown_rates() for metric in one.metrics.metrics if metric.name == name]
+    rates = [metric for name in shown_rates() for metric in facet.metrics.metrics if metric.name == name]
     rows = []
-    for i in sorted(range(len(one.groups)), key=lambda i: -one.rows[i])[:_SHOWN]:
-        shown = [words.percent(rate.estimate[i]) if one.rows[i] >= min_rows else words.NOTHING for rate in rates]
-        rows.append([group_cell(one.metrics.facets, one.groups[i]), f"{one.rows[i]:,}", *shown])
-    return table_of([columns_cell(one.metrics.facets), "rows", *(rate.name.replace("_", " ") for rate in rates)], rows)
+    for i in sorted(range(len(facet.groups)), key=lambda i: -facet.rows[i])[:_SHOWN]:
+        shown = [words.percent(rate.estimate[i]) if facet.rows[i] >= min_rows else words.NOTHING for rate in rates]
+        rows.append([group_cell(facet.metrics.facets, facet.groups[i]), f"{facet.rows[i]:,}", *shown])
+    return table_of(
+        [columns_cell(facet.metrics.facets), "rows", *(rate.name.replace("_", " ") for rate in rates)], rows
+    )

@@ -15,48 +15,52 @@ from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
-    from bdt_core.history import Finding, LimitOverTime, Stream
+    from bdt_core.history import HistoryFinding, LimitOverTime, Stream
     from bdt_pipeline.assets.values import History
 
 _STREAMS_PLOTTED = 30
 _STREAMS_LISTED = 200
 
 
-def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
+def history(followed: History, batch: str, notes: Sequence[str]) -> Metadata:
     """All batches together; groups with too few rows in a batch without their rates in it."""
-    streams = found.streams
+    streams = followed.streams
     return {
         "batch": batch,
-        **({"trend": figure(found)} if len(found.batches) > 1 else {}),
+        **({"trend": figure(followed)} if len(followed.batches) > 1 else {}),
         "differences over time": table_of(
-            ["difference", *HEADER], [[named(one), *row(one, found)] for one in streams[:_STREAMS_LISTED]]
+            ["difference", *HEADER], [[named(one), *row(one, followed)] for one in streams[:_STREAMS_LISTED]]
         ),
         "limits over time": table_of(
             ["limit", "verdict", "broken since"],
             [
                 [name_of_check(f"{one.metric} by {one.facet}"), one.verdict, AsItIs(one.broken_since or words.NOTHING)]
-                for one in found.limits
+                for one in followed.limits
             ],
         ),
         "ratios over time": table_of(
             ["ratio", "of", *RATIO_HEADER],
             [
                 [name_of_check(f"{one.metric} by {one.facet}"), one.group or "", *ratio_row(one)]
-                for one in ratios(found)
+                for one in ratios(followed)
             ],
         ),
-        "limits over time, in words": listed([one.sentence for one in found.limits]),
+        "limits over time, in words": listed([one.sentence for one in followed.limits]),
         "groups too small to be followed": listed(
-            [say("{name}: {group}", name=one.facet, group=group) for one in found.groupings for group in one.too_small]
+            [
+                say("{name}: {group}", name=one.facet, group=group)
+                for one in followed.groupings
+                for group in one.too_small
+            ]
         ),
         "notes": listed(notes),
         **numbers(
-            batches=len(found.batches),
+            batches=len(followed.batches),
             **{
                 "differences shown": sum(one.discovered for one in streams),
                 "drifting": sum(one.drift.state == "drift" for one in streams),
-                "limits broken": sum(one.verdict == "fail" for one in found.limits),
-                "groups with few rows in the batch": len(found.small_groups(batch)),
+                "limits broken": sum(one.verdict == "fail" for one in followed.limits),
+                "groups with few rows in the batch": len(followed.small_groups(batch)),
             },
         ),
         **numbers(
@@ -65,7 +69,7 @@ def history(found: History, batch: str, notes: Sequence[str]) -> Metadata:
         **numbers(
             **{
                 say("ratio so far: {what}", what=name_of_check(f"{one.metric} by {one.facet}")): _finite(one.value)
-                for one in ratios(found)
+                for one in ratios(followed)
             }
         ),
         **numbers(
@@ -80,67 +84,67 @@ HEADER = ("latest batch", "so far", "trend per batch", "drift", "p always valid"
 RATIO_HEADER = ("latest batch", "so far", "trend per batch", "limit", "verdict")
 
 
-def ratios(found: History) -> list[LimitOverTime]:
+def ratios(followed: History) -> list[LimitOverTime]:
     """The limits on ratios that are followed."""
-    return [one for one in found.limits if one.is_ratio and one.daily]
+    return [one for one in followed.limits if one.is_ratio and one.daily]
 
 
-def ratio_row(one: LimitOverTime) -> list[str]:
+def ratio_row(limit: LimitOverTime) -> list[str]:
     """A ratio that is limited, as text."""
     from bdt_core.verdict.judge import Tolerated  # with the whole of inference, which definitions do without
 
-    so_far = _with_ends(words.number(one.value), words.number(one.low), words.number(one.high))
+    so_far = _with_ends(words.number(limit.value), words.number(limit.low), words.number(limit.high))
     trend = words.NOTHING
-    if one.trend is not None:
-        trend = _with_ends(*(_signed(x, 1.0, 3) for x in (one.trend.slope, one.trend.low, one.trend.high)))
-    verdict = [of_ours(one.verdict)]
-    if one.broken_since is not None:
-        verdict.append(say("broken since {batch}", batch=AsItIs(one.broken_since)))
-    allowed = Tolerated(one.minimum, one.maximum).in_words()
-    return [words.number(one.daily[-1]), so_far, trend, allowed, joined(verdict, ", ")]
+    if limit.trend is not None:
+        trend = _with_ends(*(_signed(x, 1.0, 3) for x in (limit.trend.slope, limit.trend.low, limit.trend.high)))
+    verdict = [of_ours(limit.verdict)]
+    if limit.broken_since is not None:
+        verdict.append(say("broken since {batch}", batch=AsItIs(limit.broken_since)))
+    allowed = Tolerated(limit.minimum, limit.maximum).in_words()
+    return [words.number(limit.daily[-1]), so_far, trend, allowed, joined(verdict, ", ")]
 
 
-def row(one: Stream, found: History) -> list[str]:
+def row(stream: Stream, followed: History) -> list[str]:
     """One stream as text; differences in points."""
-    latest = next(reversed(found.values(one)), None)
-    so_far = words.signed(one.difference, "rate")
-    if one.low is not None and one.high is not None:
-        so_far = _with_ends(so_far, words.signed(one.low, "rate"), words.signed(one.high, "rate"))
+    latest = next(reversed(followed.values(stream)), None)
+    so_far = words.signed(stream.difference, "rate")
+    if stream.low is not None and stream.high is not None:
+        so_far = _with_ends(so_far, words.signed(stream.low, "rate"), words.signed(stream.high, "rate"))
     trend = words.NOTHING
-    if one.trend is not None:
-        trend = _with_ends(*(_signed(x, 100.0, 2) for x in (one.trend.slope, one.trend.low, one.trend.high)))
-    drift = of_ours(one.drift.state.replace("_", " "))
-    if one.drift.change is not None:
-        drift = joined([drift, words.signed(one.drift.change, "rate")], " ")
+    if stream.trend is not None:
+        trend = _with_ends(*(_signed(x, 100.0, 2) for x in (stream.trend.slope, stream.trend.low, stream.trend.high)))
+    drift = of_ours(stream.drift.state.replace("_", " "))
+    if stream.drift.change is not None:
+        drift = joined([drift, words.signed(stream.drift.change, "rate")], " ")
     verdict = say("none shown")
-    if one.alarm is not None:
-        message = "differs since {batch}" if one.discovered else "none now; alarm at {batch}"
-        verdict = say(message, batch=AsItIs(found.batches[one.alarm].id))
-    return [words.signed(latest, "rate"), so_far, trend, drift, words.p_number(one.p_value), verdict]
+    if stream.alarm is not None:
+        message = "differs since {batch}" if stream.discovered else "none now; alarm at {batch}"
+        verdict = say(message, batch=AsItIs(followed.batches[stream.alarm].id))
+    return [words.signed(latest, "rate"), so_far, trend, drift, words.p_number(stream.p_value), verdict]
 
 
-def named(one: Stream) -> str:
+def named(stream: Stream) -> str:
     """A stream's name."""
     return say(
         "{metric} by {name}: {group} less {reference}",
-        metric=of_ours(one.metric.replace("_", " ")),
-        name=one.facet,
-        group=one.group,
-        reference=one.reference,
+        metric=of_ours(stream.metric.replace("_", " ")),
+        name=stream.facet,
+        group=stream.group,
+        reference=stream.reference,
     )
 
 
-def figure(found: History) -> dg.MarkdownMetadataValue:
+def figure(followed: History) -> dg.MarkdownMetadataValue:
     """The figure, in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figure_history import history_png
 
-    png = base64.b64encode(history_png(found, UI_DPI)).decode()
+    png = base64.b64encode(history_png(followed, UI_DPI)).decode()
     return dg.MetadataValue.md(f"![differences over time](data:image/png;base64,{png})")
 
 
-def finding(one: Finding) -> Metadata:
+def finding(answer: HistoryFinding) -> Metadata:
     """What a check says beside its verdict."""
-    return {"severity": one.severity or "none", "recommendation": one.recommendation}
+    return {"severity": answer.severity or "none", "recommendation": answer.recommendation}
 
 
 def _with_ends(value: str, low: str, high: str) -> str:

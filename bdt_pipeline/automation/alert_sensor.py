@@ -19,7 +19,7 @@ from bdt_pipeline.automation.problems import (
     news,
     of_check,
     of_failure,
-    told_by,
+    with_others,
 )
 from bdt_pipeline.checks.gate import GATE
 from bdt_pipeline.checks.history import DIFFERENCE, DRIFT
@@ -302,7 +302,7 @@ def _of_evaluations(watched: _Watched, run: dg.DagsterRun, events: Sequence[dg.D
         held = [key for key, one in problems.items() if key in watched.limits and not one.over]
         limits = [problems.pop(key) for key in held if first.name == GATE]
         others = [problems.pop(failing[name]) for name in _OF_ALL_BATCHES if name in failing and failing[name] != first]
-        problems[first] = told_by(problems[first], limits, others)
+        problems[first] = with_others(problems[first], limits, others)
     yield from problems.values()
 
 

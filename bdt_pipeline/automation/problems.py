@@ -164,7 +164,7 @@ def of_failure(
     )
 
 
-def told_by(first: Problem, limits: Sequence[Problem], others: Sequence[Problem] = ()) -> Problem:
+def with_others(first: Problem, limits: Sequence[Problem], others: Sequence[Problem] = ()) -> Problem:
     """A check that does not pass, with what others of the same run say: nobody is told of them a second time.
 
     Parameters
@@ -180,7 +180,7 @@ def told_by(first: Problem, limits: Sequence[Problem], others: Sequence[Problem]
     --------
     >>> gate, drift = (Problem(name, name, how, f"warned, {how}", name, "r") for name, how in
     ...                (("gate", "low"), ("drift", "high")))
-    >>> both = told_by(gate, [], [drift])
+    >>> both = with_others(gate, [], [drift])
     >>> both.key, both.severity, both.sentence, both.beside
     ('gate', 'high', 'gate drift', ('drift',))
     """

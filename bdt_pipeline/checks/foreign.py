@@ -8,7 +8,7 @@ from typing import Any
 import dagster as dg
 
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.assets.common import told_by
+from bdt_pipeline.assets.common import say_of
 from bdt_pipeline.assets.views import gate_metadata
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.run_log import in_check
@@ -64,7 +64,7 @@ def build_bias_gate_checks(
         asset=_key(asset),
         blocking=True,
         partitions_def=partitions_def,
-        description=told_by(spec)("Does every limit of the bias audit hold? A failure stops everything downstream."),
+        description=say_of(spec)("Does every limit of the bias audit hold? A failure stops everything downstream."),
     )
     def check(table: Any) -> dg.AssetCheckResult:
         from bdt_core.audit import audit
@@ -76,7 +76,7 @@ def build_bias_gate_checks(
         return dg.AssetCheckResult(
             passed=verdict["verdict"] in ("pass", "no_limit"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,
-            **in_check(verdict["sentence"], gate_metadata(report), told_by(spec)),
+            **in_check(verdict["sentence"], gate_metadata(report), say_of(spec)),
         )
 
     return [check]

@@ -153,7 +153,7 @@ def _evaluated(frame: DataFrame, rules: Sequence[Any]) -> dict[str, list[_Row]]:
     verdicts = evaluate(frame, [one.expectation for one in rules])
     result: dict[str, list[_Row]] = {}
     for rule, kept in zip(rules, verdicts, strict=True):
-        result.setdefault(rule.check, []).append((rule.subject, rule.found, rule.wanted, kept))
+        result.setdefault(rule.check, []).append((rule.subject, rule.observed, rule.expected, kept))
     return result
 
 
@@ -178,12 +178,12 @@ def _results(
     said: Callable[[str], str],
 ) -> Iterator[dg.AssetCheckResult]:
     """One result per check that was asked for, the broken rules named first."""
-    wanted = context.op_execution_context.selected_asset_check_keys
-    for one in checks:
-        if dg.AssetCheckKey(asset, one.name) not in wanted:
+    selected = context.op_execution_context.selected_asset_check_keys
+    for check in checks:
+        if dg.AssetCheckKey(asset, check.name) not in selected:
             continue
-        found = sorted(rows.get(one.name, ()), key=lambda row: row[3])
-        broken = [row for row in found if not row[3]]
+        judged = sorted(rows.get(check.name, ()), key=lambda row: row[3])
+        broken = [row for row in judged if not row[3]]
         listed: list[str] = [
             say("{what}: {found}, wanted {wanted}", what=subject, found=what, wanted=due)
             for subject, what, due, _ in broken[:_LISTED]
@@ -192,18 +192,18 @@ def _results(
             listed.append(say("and {N} more", N=Numeral(str(len(broken) - _LISTED))))
         yield dg.AssetCheckResult(
             asset_key=asset,
-            check_name=one.name,
+            check_name=check.name,
             passed=not broken,
-            severity=dg.AssetCheckSeverity.ERROR if one.blocking else dg.AssetCheckSeverity.WARN,
+            severity=dg.AssetCheckSeverity.ERROR if check.blocking else dg.AssetCheckSeverity.WARN,
             **in_check(
                 say("{sentence}.", sentence=joined(listed, "; ")) if broken else None,
                 {
-                    **({"recommendation": one.advice} if broken else {}),
+                    **({"recommendation": check.advice} if broken else {}),
                     "broken": len(broken),
-                    "examined": len(found),
+                    "examined": len(judged),
                     "rules": table_of(
                         ["", "what", "found", "wanted"],
-                        [["✓" if kept else "✗", subject, what, due] for subject, what, due, kept in found],
+                        [["✓" if kept else "✗", subject, what, due] for subject, what, due, kept in judged],
                     ),
                 },
                 said,

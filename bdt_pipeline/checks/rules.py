@@ -1,4 +1,4 @@
-"""What is expected of an audit's tables, built from its specification.
+"""Rules for an audit's tables, built from its specification.
 
 A rule pairs one expectation with the count that a person wants to see beside it. Counts only: no cell value.
 """
@@ -37,14 +37,14 @@ class TableRule:
         The asset check that it belongs to.
     subject : str
         A column, or what is counted.
-    found, wanted : str
+    observed, expected : str
     expectation : Expectation
     """
 
     check: str
     subject: str
-    found: str
-    wanted: str
+    observed: str
+    expected: str
     expectation: Expectation
 
 
@@ -76,9 +76,9 @@ def _as_text(value: Any) -> str:
 def raw_rules(marked: pd.DataFrame, spec: AuditSpec) -> Iterator[TableRule]:
     """Rules for the table as it was read; ``marked`` comes from :func:`with_marks`."""
     for name in _named_columns(spec):
-        found = say("there") if name in marked.columns else say("missing")
+        presence = say("there") if name in marked.columns else say("missing")
         exists = Expectation("ExpectColumnToExist", {"column": name})
-        yield TableRule("columns_exist", Column(name), found, say("there"), exists)
+        yield TableRule("columns_exist", Column(name), presence, say("there"), exists)
     rows = math.ceil(2 * spec.significance.min_rows / (spec.split.test_size if spec.uses_test_rows else 1.0))
     yield TableRule("enough_rows", say("rows"), _count(len(marked)), _at_least(rows), _row_count(rows))
     for name in _bias_columns(spec):
@@ -102,10 +102,10 @@ def validated_rules(table: AuditTable, spec: AuditSpec) -> Iterator[TableRule]:
     rows = table.audited
     for column in table.columns:
         if column.kind == "categorical":
-            found = say("{N} categories", N=_count(int(rows[column.name].nunique())))
+            levels = say("{N} categories", N=_count(int(rows[column.name].nunique())))
             most = say("at most {size}", size=Numeral(str(MOST_LEVELS)))
             yield TableRule(
-                "few_categories", Column(column.name), found, most, _distinct(column.name, most=MOST_LEVELS)
+                "few_categories", Column(column.name), levels, most, _distinct(column.name, most=MOST_LEVELS)
             )
     if spec.clustering is None:
         return
@@ -129,14 +129,14 @@ def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[T
     yield TableRule("bias_variable_complete", Column(name), missing, most, known)
     mark = _not_a_number(name)
     if mark in marked.columns:
-        found = say("{N} values are not numbers", N=_count(int(marked[mark].sum())))
-        yield TableRule("bias_variable_usable", Column(name), found, say("numbers only"), _unmarked(mark, most=0))
+        texts = say("{N} values are not numbers", N=_count(int(marked[mark].sum())))
+        yield TableRule("bias_variable_usable", Column(name), texts, say("numbers only"), _unmarked(mark, most=0))
     bias = spec.bias_variable
     two = bias.derive not in _NUMERIC and bias.positive is None
     values = _values(int(marked[name].nunique()))
     expectation = _distinct(name, least=1 if two else 2, most=2 if two else None)
-    wanted = joined([Numeral("1"), Numeral("2")], " or ") if two else _at_least(2)
-    yield TableRule("bias_variable_usable", Column(name), values, wanted, expectation)
+    distinct = joined([Numeral("1"), Numeral("2")], " or ") if two else _at_least(2)
+    yield TableRule("bias_variable_usable", Column(name), values, distinct, expectation)
 
 
 def _count(number: int) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from bdt_core.errors import SpecError
 from bdt_core.findings import AuditFindings
-from bdt_core.spec import AuditSpec, History
+from bdt_core.spec import AuditSpec, HistorySection
 
 if TYPE_CHECKING:
     from upath import UPath
@@ -38,7 +38,7 @@ def record_batch(findings: AuditFindings, spec: AuditSpec, storage: str | None) 
     """
     from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_named
 
-    is_asked_for = storage is not None or spec.history != History()
+    is_asked_for = storage is not None or spec.history != HistorySection()
     if findings.group_counts is None:
         return "Nothing is recorded in the history: it follows declared groups, and none are." if is_asked_for else None
     try:

@@ -72,13 +72,13 @@ def run_compare(
     else:
         name, comparison = specs[1].name, partial(_watched, *specs, key, max_worse)
     with report_folder(out, f"{name}-compared") as folder:
-        found = comparison()
-        files = write_changes(found, folder)
-    names = Names(found.spec_b, () if found.is_rate else (found.measured,))
-    said = sayings(str(found.spec_b.get("language", "en")), names)
-    _show(found, said)
+        changes = comparison()
+        files = write_changes(changes, folder)
+    names = Names(changes.spec_b, () if changes.is_rate else (changes.measured,))
+    said = sayings(str(changes.spec_b.get("language", "en")), names)
+    _show(changes, said)
     show_files(console(), said("Comparison"), files.values())
-    return 0 if found.limit is None else EXIT_CODES[found.limit.verdict]
+    return 0 if changes.limit is None else EXIT_CODES[changes.limit.verdict]
 
 
 def _of_reports(
@@ -108,21 +108,21 @@ def _watched(a: AuditSpec, b: AuditSpec, key: str | None, max_worse: float | Non
         return compare(a, b, key=key, max_worse=max_worse, progress=announce, notice=tell)
 
 
-def _show(found: Changes, said: Callable[[str], str]) -> None:
+def _show(changes: Changes, said: Callable[[str], str]) -> None:
     """The beginning of the page."""
     to = console()
-    parts = [one for one in changes_section(found).blocks if isinstance(one, Folded)]
+    parts = [one for one in changes_section(changes).blocks if isinstance(one, Folded)]
     show_parts(to, parts[:_ENOUGH])
-    if found.limit is not None:
-        judged = found.limit
-        unit: words.Unit = "rate" if found.is_rate else "value"
+    if changes.limit is not None:
+        judged = changes.limit
+        unit: words.Unit = "rate" if changes.is_rate else "value"
         low, high = (words.signed(one, unit) for one in (judged.low, judged.high))
         harm = say(
             "{who}: worse in {measure} by {low} to {high} points"
-            if found.is_rate
+            if changes.is_rate
             else "{who}: worse in {measure} by {low} to {high}",
             who=judged.who or say("everybody"),
-            measure=of_ours(found.measured),
+            measure=of_ours(changes.measured),
             low=low,
             high=high,
         )

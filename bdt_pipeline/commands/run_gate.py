@@ -54,10 +54,10 @@ def run_gate(asked: Request) -> tuple[int, str]:
 
 
 def _judged(asked: Request, spec: AuditSpec, baseline: ComparableReport | None, folder: Path | None) -> tuple[int, str]:
-    found = audit(None, spec)
-    if recorded := record_batch(found, spec, asked.storage):
+    findings = audit(None, spec)
+    if recorded := record_batch(findings, spec, asked.storage):
         tell(recorded)
-    document = found.document
+    document = findings.document
     comparison = None if baseline is None else compare_with_baseline(ComparableReport.of(document), baseline)
     code = exit_code(document["verdict"] if comparison is None else comparison.to_dict())
     result = build_gate_result(document, code, comparison)
@@ -65,7 +65,7 @@ def _judged(asked: Request, spec: AuditSpec, baseline: ComparableReport | None, 
     if folder is not None:
         for form, name in FILES.items():
             write_file(folder / name, _encoded(forms[form]))
-        found.write(folder)  # of all files report.json comes last: where it is, the others are
+        findings.write(folder)  # of all files report.json comes last: where it is, the others are
     if asked.format == "github":
         _tell_github(forms["markdown"], result)
     if asked.out is None:
@@ -98,8 +98,8 @@ def verdict_in_words(result: GateResult, say: Callable[[str], str] = str) -> str
         return line
     word = verdict_word(result["baseline"]["verdict"], say)
     changes = [f"  {say(one['change']['sentence'])}" for one in result["limits"]]
-    told = f"{word} {say('against the baseline')}: {say(result['baseline']['sentence'])}"
-    return "\n".join([line, told, *changes])
+    compared = f"{word} {say('against the baseline')}: {say(result['baseline']['sentence'])}"
+    return "\n".join([line, compared, *changes])
 
 
 def _forms(asked: Request, document: dict[str, Any], result: GateResult) -> dict[Format, str]:

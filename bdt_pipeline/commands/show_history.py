@@ -113,12 +113,12 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
     for grouping in history.groupings:
         by, less = say("by {name}", name=grouping.facet), say("less {reference}", reference=grouping.reference)
         table = _table((by, less, *HEADER), said)
-        for one in grouping.streams:
-            latest, so_far, trend, *rest = row(one, history)
+        for stream in grouping.streams:
+            latest, so_far, trend, *rest = row(stream, history)
             if to.width < _NARROW:
                 trend = first_of(trend, " ")
-            metric = of_ours(one.metric.replace("_", " "))
-            table.add_row(*map(shown, map(said, (metric, one.group, latest, so_far, trend, *rest))))
+            metric = of_ours(stream.metric.replace("_", " "))
+            table.add_row(*map(shown, map(said, (metric, stream.group, latest, so_far, trend, *rest))))
         if grouping.streams:
             to.print(table, "")
     _print_ratios(to, history, said)
@@ -162,13 +162,13 @@ def _print_ratios(to: Console, history: History, said: Sayings) -> None:
     if not ratios(history):
         return
     table = _table(("ratio", "of", *RATIO_HEADER), said)
-    for one in ratios(history):
-        latest, so_far, trend, *rest = ratio_row(one)
+    for limit in ratios(history):
+        latest, so_far, trend, *rest = ratio_row(limit)
         if to.width < _NARROW:
             trend = first_of(trend, " ")
-        facet = joined([Column(column) for column in one.facet.split(" & ")], " & ")
-        ratio = say("{metric} by {name}", metric=of_ours(one.metric.replace("_", " ")), name=facet)
-        table.add_row(*map(shown, map(said, (ratio, one.group or "", latest, so_far, trend, *rest))))
+        facet = joined([Column(column) for column in limit.facet.split(" & ")], " & ")
+        ratio = say("{metric} by {name}", metric=of_ours(limit.metric.replace("_", " ")), name=facet)
+        table.add_row(*map(shown, map(said, (ratio, limit.group or "", latest, so_far, trend, *rest))))
     to.print(table, "")
 
 

@@ -107,8 +107,8 @@ class Answers:
         else:
             measured = replace(self.proposal.measured, settings=self._with_direction(settings, form), is_guess=False)
         said = {name: role for name, role in said.items() if name not in measured.columns}
-        found = proposed(self.glance, measured, said)
-        free = {one.name for one in found.columns if one.name not in measured.columns}
+        proposal = proposed(self.glance, measured, said)
+        free = {one.name for one in proposal.columns if one.name not in measured.columns}
         legitimate = frozenset(name for name, use in uses.items() if use == "legitimate") & free
         people = [name for name, use in uses.items() if use == "person" and name in free]
         if len(people) > 1:
@@ -119,7 +119,7 @@ class Answers:
                     other=Column(people[1]),
                 )
             )
-        return Answers(self.glance, found, said, legitimate, people[0] if people else None), is_other
+        return Answers(self.glance, proposal, said, legitimate, people[0] if people else None), is_other
 
     def refuse_unanswered(self) -> None:
         """Raise SpecError where nobody has said which way is worse, and nothing in the table does."""
@@ -207,20 +207,20 @@ def choice_of(settings: BiasVariable) -> str:
 
 def numbers_of(glance: Glance) -> dict[str, str]:
     """Columns that can be measured as they stand, by what a form sends."""
-    found = {str(number): one for number, one in enumerate(glance.columns.values())}
+    columns = {str(number): one for number, one in enumerate(glance.columns.values())}
     return {
-        choice: one.name for choice, one in found.items() if one.look in ("numeric", "two-valued") and one.is_number
+        choice: one.name for choice, one in columns.items() if one.look in ("numeric", "two-valued") and one.is_number
     }
 
 
 def levels_of(glance: Glance) -> list[tuple[str, list[tuple[str, Level]]]]:
     """Columns of few values, and these: each with what a form sends."""
-    found = []
-    for number, one in enumerate(glance.columns.values()):
-        values = [as_value(level) for level in one.levels] if _has_few(one) else []
+    levelled = []
+    for number, column in enumerate(glance.columns.values()):
+        values = [as_value(level) for level in column.levels] if _has_few(column) else []
         if len(values) >= 2 and all(isinstance(value, bool | int | float | str) for value in values):
-            found.append((one.name, [(f"{number}-{place}", value) for place, value in enumerate(values)]))
-    return found
+            levelled.append((column.name, [(f"{number}-{place}", value) for place, value in enumerate(values)]))
+    return levelled
 
 
 def _has_few(seen: SeenColumn) -> bool:

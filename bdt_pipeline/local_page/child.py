@@ -41,7 +41,7 @@ class Notice:
 
 
 @dataclass(frozen=True)
-class Problem:
+class Failure:
     """Why it has ended too early."""
 
     sentence: Text
@@ -60,9 +60,9 @@ class Written:
     """An audit that is done, and whose report is written."""
 
 
-End = Problem | Looked | Written
-Told = Step | Notice | End
-Tell = Callable[[Told], None]
+End = Failure | Looked | Written
+Message = Step | Notice | End
+Tell = Callable[[Message], None]
 
 
 @dataclass(frozen=True)
@@ -140,7 +140,7 @@ def _ended(task: Look | Audit, tell: Tell) -> End:
     try:
         return task.run(tell)
     except Exception as error:
-        return Problem(problem_of(error))
+        return Failure(problem_of(error))
 
 
 def problem_of(error: Exception) -> str:

@@ -15,7 +15,7 @@ import yaml
 from bdt_core.errors import BDTError
 from bdt_core.spec import parse_spec
 from bdt_core.stages import titles_of
-from bdt_pipeline.local_page.child import Audit, Look, Looked, Problem, Written
+from bdt_pipeline.local_page.child import Audit, Failure, Look, Looked, Written
 from bdt_pipeline.local_page.upload import safe_name
 from bdt_pipeline.local_page.work import Work
 from bdt_pipeline.proposed.named_table import name_of, source_of
@@ -251,7 +251,7 @@ class Visit:
             return
         self.work, self.notices = None, work.notices
         match work.end:
-            case Problem(sentence):
+            case Failure(sentence):
                 self.problem = sentence
                 if isinstance(work.task, Audit):
                     shutil.rmtree(work.task.folder, ignore_errors=True)

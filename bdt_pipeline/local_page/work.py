@@ -14,7 +14,7 @@ from pathlib import Path
 from threading import Thread
 
 from bdt_core.said import say
-from bdt_pipeline.local_page.child import Audit, End, Look, Looked, Notice, Problem, Step, Told, Written
+from bdt_pipeline.local_page.child import Audit, End, Failure, Look, Looked, Message, Notice, Step, Written
 
 _PROGRAM = "from bdt_pipeline.local_page.child import main; main()"
 
@@ -35,7 +35,7 @@ class Work:
     step : Step or None
         The last that was told.
     notices : list of str
-    end : Problem, Looked, Written or None
+    end : Failure, Looked, Written or None
         None while it runs, and where it was stopped.
     """
 
@@ -78,18 +78,18 @@ class Work:
         try:
             with connection, suppress(EOFError, OSError):
                 while end is None:
-                    message: Told = connection.recv()
+                    message: Message = connection.recv()
                     match message:
                         case Step():
                             self.step = message
                         case Notice():
                             self.notices.append(message.sentence)
-                        case Problem() | Looked() | Written():
+                        case Failure() | Looked() | Written():
                             end = message
         finally:
             code = self._process.wait()
             shutil.rmtree(self._temporary, ignore_errors=True)
-            self.end = end or (None if self._stopped else Problem(_killed(code)))
+            self.end = end or (None if self._stopped else Failure(_killed(code)))
 
 
 def _killed(code: int) -> str:

@@ -216,10 +216,10 @@ def _from_arrow(table: pa.Table) -> Any:
 
         elsewhere = LargeSource.from_arrow(table) or ShardedTable.from_arrow(table)
         return elsewhere or AuditTable.from_arrow(table)
-    frame, told = table.to_pandas(), json.loads(note)
-    for name in told.get("as_json", ()):
+    frame, facts = table.to_pandas(), json.loads(note)
+    for name in facts.get("as_json", ()):
         frame[name] = pd.Series(frame[name].map(json.loads, na_action="ignore"), dtype=object)
-    frame.attrs.update(restored(told["attrs"], told.get("sentences", ())))
+    frame.attrs.update(restored(facts["attrs"], facts.get("sentences", ())))
     return frame
 
 

@@ -18,7 +18,7 @@ def log(context: Any, sentence: str, level: Literal["debug", "info", "warning", 
 
 
 @dataclass(frozen=True)
-class ToldTable:
+class MarkdownTable:
     """A table of texts, which becomes Markdown in the audit's language."""
 
     header: Sequence[str]
@@ -37,7 +37,7 @@ class ToldTable:
 
 
 @dataclass(frozen=True)
-class ToldList:
+class MarkdownList:
     """Sentences, which become a list in Markdown in the audit's language."""
 
     lines: Sequence[str]
@@ -59,7 +59,7 @@ def harmless_metadata(metadata: Mapping[str, Any], say: Callable[[str], str] = s
     """Metadata in the audit's language, whose texts do nothing; tables and lists are made so."""
 
     def value(name: str, given: Any) -> Any:
-        if isinstance(given, ToldTable | ToldList):
+        if isinstance(given, MarkdownTable | MarkdownList):
             return dg.MetadataValue.md(given.markdown(say))
         if not isinstance(given, str):
             return given

@@ -144,11 +144,11 @@ def _read(kind: Kind, files: Files, folder: Path) -> tuple[str, str]:
     except Exception as error:
         return TRACEBACK, f"{type(error).__name__}: {error}"
     notes = ReadingNotes.of(frame.attrs)
-    told = "\n".join((*notes.told, *notes.questions.values(), *notes.left_out))
+    told = "\n".join((*notes.remarks, *notes.questions.values(), *notes.left_out))
     if SECRET in told and not _is_in_names(frame.columns):
         return VALUE, told
     least, most = _lines(kind, files[kind.mutated])
-    within = sum(int(found[1].replace(",", "")) for one in notes.told if (found := _GOES_ON.search(one)))
+    within = sum(int(found[1].replace(",", "")) for one in notes.remarks if (found := _GOES_ON.search(one)))
     rows = len(frame) + notes.lines_left_out + within
     if not least <= rows <= most:
         return WRONG_ROWS, f"{rows} of {least} to {most}"

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec
-from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check, told_by
+from bdt_pipeline.automation.problems import SEVEREST_FIRST, Problem, follow, in_short, news, of_check, with_others
 from tests.pipeline.ports import free_port
 from tests.pipeline.test_history import ASSETS as OF_HISTORY
 from tests.pipeline.test_history import DERIVED, GATE, people
@@ -287,7 +287,7 @@ def test_a_day_on_which_more_comes_is_told_again_and_one_with_less_is_not() -> N
     told: dict[str, str] = {}
     sent = []
     for day, names in days:
-        found = told_by(of_day("gate", day), [], [of_day(one, day, severity="high") for one in names])
+        found = with_others(of_day("gate", day), [], [of_day(one, day, severity="high") for one in names])
         happened, known = follow([found], known)
         fresh, told = news(happened, told, "low")
         sent.append([one.sentence for one in fresh])
@@ -296,9 +296,9 @@ def test_a_day_on_which_more_comes_is_told_again_and_one_with_less_is_not() -> N
 
 
 def test_a_milder_gate_does_not_hide_what_is_severe() -> None:
-    both = told_by(of_day("gate", "1", severity="low"), [], [of_day("drift", "1", severity="critical")])
+    both = with_others(of_day("gate", "1", severity="low"), [], [of_day("drift", "1", severity="critical")])
     assert news([both], {}, "critical")[0] == [both]
-    alone = told_by(of_day("gate", "1", severity="low"), [])
+    alone = with_others(of_day("gate", "1", severity="low"), [])
     assert news([alone], {}, "critical")[0] == []
 
 

@@ -60,7 +60,7 @@ def test_what_is_wrong_with_a_table_is_told_in_dutch() -> None:
     frame = pd.DataFrame({"mean": [1.0, None] * 20, "none": [0, 1] * 20, "kind": "stable", "1.10": [1.5, 2.5] * 20})
     rules = list(raw_rules(with_marks(frame, spec), spec))
     say = say_for(spec)
-    told = [tuple(say(text) for text in (one.subject, one.found, one.wanted)) for one in rules]
+    told = [tuple(say(text) for text in (one.subject, one.observed, one.expected)) for one in rules]
     assert ("1.10", "2 waarden", "minstens 2") in told
     assert ("mean", "20 ontbreken van 40", "hoogstens 5%") in told
     assert ("rijen", "40", "minstens 300") in told

@@ -76,14 +76,14 @@ def test_tables_come_back_the_same(
     assert (back.spec, back.columns, back.fingerprint) == (table.spec, table.columns, table.fingerprint)
 
     frame = loans.assign(seen=pd.Timestamp("2024-05-01").as_unit("us"), gone=None)  # Parquet has no seconds
-    notes = ReadingNotes(told=(say('Column "{column}" holds {what}.', column=Column("seen"), what=say("dates")),))
+    notes = ReadingNotes(remarks=(say('Column "{column}" holds {what}.', column=Column("seen"), what=say("dates")),))
     frame.attrs = notes.beside({"bdt_source": {"path": "x.csv"}})
     manager.dump_to_path(out, frame, folder / "b.parquet")
     back = manager.load_from_path(into, folder / "b.parquet")
     pd.testing.assert_frame_equal(back, frame)
     assert back.attrs["bdt_source"] == frame.attrs["bdt_source"]
     assert ReadingNotes.of(back.attrs) == notes
-    assert ReadingNotes.of(back.attrs).told[0].values["what"].id == "dates"
+    assert ReadingNotes.of(back.attrs).remarks[0].values["what"].id == "dates"
 
 
 def test_values_of_several_sorts_come_back_the_same(

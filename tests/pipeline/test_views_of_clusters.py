@@ -10,11 +10,11 @@ import pandas as pd
 from bdt_core import words
 from bdt_core.groups.slices import find_slices
 from bdt_pipeline.assets import views, views_depth
-from bdt_pipeline.resources.run_log import ToldTable
+from bdt_pipeline.resources.run_log import MarkdownTable
 from benchmarks import simulated
 
 
-def rows_of(table: ToldTable) -> list[dict[str, str]]:
+def rows_of(table: MarkdownTable) -> list[dict[str, str]]:
     """A Markdown table, by the heads of its columns."""
     heads, _, *rows = (
         [cell.strip() for cell in line.strip("| ").split(" | ")] for line in table.markdown().splitlines()

@@ -11,7 +11,7 @@ from pydantic import Field
 from bdt_core import words
 from bdt_core.said import AsItIs, of_ours, say
 from bdt_core.spec import AuditSpec, GateLimit, WorstGroupSearch
-from bdt_core.verdict import Evidence, Findings, LimitKind, LimitOutcome, Tolerated, judge, register
+from bdt_core.verdict import AuditResults, Evidence, LimitKind, LimitOutcome, Tolerated, judge, register
 from bdt_core.verdict.words import clauses
 
 
@@ -68,7 +68,7 @@ class HarmedLimits(LimitKind[HarmedLimit, HarmedOutcome]):
         }
     }
 
-    def judge(self, limit: HarmedLimit, results: Findings) -> HarmedOutcome:
+    def judge(self, limit: HarmedLimit, results: AuditResults) -> HarmedOutcome:
         searched = results.worst_groups
         tolerated = Tolerated(maximum=limit.max_people)
         known = [

@@ -47,7 +47,7 @@ def test_the_paired_interval_covers_as_often_as_it_says_and_is_much_shorter(
         found = Difference(rates(second, who, persons), rates(first, who, persons))
         low, high = found.interval(Z)
         covered += low <= 0.0 <= high
-        apart = Difference(found.one, found.other, paired=False).interval(Z)
+        apart = Difference(found.first, found.other, paired=False).interval(Z)
         ratio.append((apart[1] - apart[0]) / (high - low))
     # Newcombe's half a person makes the interval of few people who are treated differently longer than need be.
     assert 0.94 <= covered / TABLES <= (0.96 if persons >= 80 else 1.0)
@@ -115,7 +115,7 @@ def test_no_interval_from_the_same_people_is_much_shorter(threshold: int) -> Non
         before, after = score >= 5, score >= threshold
         who = np.arange(score.size)
         paired = Difference(rates(after, who, score.size), rates(before, who, score.size))
-        apart = Difference(paired.one, paired.other, paired=False)
+        apart = Difference(paired.first, paired.other, paired=False)
         (low, high), (low_apart, high_apart) = paired.interval(Z), apart.interval(Z)
         possible = np.sqrt((before.var() + after.var()) / (after.astype(float) - before).var())
         assert 0.9 * possible < (high_apart - low_apart) / (high - low) <= 1.02 * possible

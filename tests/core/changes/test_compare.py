@@ -11,7 +11,7 @@ import pandas as pd
 import pytest
 
 from bdt_core import compare
-from bdt_core.changes import Changes, GroupChange
+from bdt_core.changes import ChangedGroup, Changes
 from bdt_core.errors import DataError, SpecError
 from tests.core.joined.made_tables import OUT_OF_CORE, QUICK
 
@@ -44,7 +44,7 @@ def spec(column: str = "a", *, better: str = "lower", **changes: Any) -> dict[st
     return {**whole, "features": features, **changes}
 
 
-def group(found: Changes, who: str) -> GroupChange:
+def group(found: Changes, who: str) -> ChangedGroup:
     return next(one for one in found.groups if one.who == who)
 
 

@@ -54,7 +54,7 @@ def test_other_people_have_newcombes_interval_for_independent_rates() -> None:
     assert found == pytest.approx(newcombe_interval(56, 70, 48, 80), abs=1e-12)
     assert found == pytest.approx(confint_proportions_2indep(56, 70, 48, 80, method="newcomb"), abs=1e-9)
     same = paired(59, 6, 16, 80)
-    apart = Difference(same.one, same.other, paired=False).interval(Z)
+    apart = Difference(same.first, same.other, paired=False).interval(Z)
     assert apart == pytest.approx(newcombe_interval(65, 161, 75, 161), abs=1e-12)
 
 

@@ -13,7 +13,7 @@ import pytest
 
 from bdt_core.errors import DataError, SourceError
 from bdt_core.local_bias import LocalBias, LocalBiasSettings, LocalRows, find_local_bias
-from bdt_core.local_bias.stage import find_audited_local_bias
+from bdt_core.local_bias.gaps import find_audited_local_bias
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.split import split_rows

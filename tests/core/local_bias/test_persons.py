@@ -10,9 +10,9 @@ import pytest
 
 from bdt_core.inference import compare_category_counts
 from bdt_core.inference.persons import compare_categories_of_persons, person_sums
+from bdt_core.local_bias.gaps import find_local_bias
 from bdt_core.local_bias.rows import LocalRows
 from bdt_core.local_bias.settings import LocalBiasSettings
-from bdt_core.local_bias.stage import find_local_bias
 from bdt_core.local_bias.topics import feature_differences
 from bdt_core.mitigation.proxies import proxy_table
 

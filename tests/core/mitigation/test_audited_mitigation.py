@@ -13,7 +13,7 @@ import pytest
 from bdt_core.errors import SpecError
 from bdt_core.fairness import bias_metrics
 from bdt_core.mitigation import Mitigation, MitigationSettings, mitigate
-from bdt_core.mitigation.stage import mitigate_audited, settings_of
+from bdt_core.mitigation.mitigating import mitigate_audited, settings_of
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.split import split_rows

@@ -16,7 +16,7 @@ from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference import interval_at_once
 from bdt_core.ranking import Finding, Findings
 from bdt_core.ranking.candidates import from_clusters, from_worst_groups
-from bdt_core.ranking.stage import folded, ranked_by_harm
+from bdt_core.ranking.ranking import folded, ranked_by_harm
 from bdt_core.report import for_publication
 from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import parse_spec

@@ -12,7 +12,7 @@ from typing import Any
 import pypdf
 import pytest
 
-from bdt_core.changes import Change, Changes, GroupChange, HeldToLimit, People
+from bdt_core.changes import Change, ChangedGroup, Changes, HeldToLimit, People
 from bdt_core.errors import OutputError
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.report.changes import (
@@ -45,8 +45,8 @@ LABELS = {
 
 def group(
     condition: GroupCondition, change: Change, gap: Change | None = None, found_by: Any = "groups"
-) -> GroupChange:
-    return GroupChange(condition.words, found_by, (condition,), (), 900, 900, False, change, gap)
+) -> ChangedGroup:
+    return ChangedGroup(condition.words, found_by, (condition,), (), 900, 900, False, change, gap)
 
 
 def sample(language: str = "en", **changes: Any) -> Changes:

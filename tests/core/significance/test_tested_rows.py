@@ -117,10 +117,10 @@ def test_clusters_are_compared_as_their_rows_are(bias):
     assert len(clusters.train) > 2
     compared = compare_clusters(clusters, train, in_blocks(large(test, 2_700), 2), settings)
     for one in compared.clusters:
-        inside = labels == one.found.label
+        inside = labels == one.cluster.label
         wanted = compare_samples(test.y[inside], test.y[~inside], random_state=clusters.spec.split.random_state)
         assert_equal_but_for_rounding(one.comparison.to_dict(), wanted.to_dict())
-        met = members(test.X, one.found.rule.conditions)
+        met = members(test.X, one.cluster.rule.conditions)
         assert (one.rule_precision, one.rule_recall) == (np.mean(inside[met]), np.mean(met[inside]))
         assert one.test_rows == inside.sum()
     assert (compared.test_mean, compared.test_sd) == pytest.approx((test.y.mean(), test.y.std()), rel=1e-13)

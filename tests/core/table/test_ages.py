@@ -78,7 +78,7 @@ def test_whole_in_blocks_and_in_memory(tmp_path: Path, kind: str, on: str, expec
 
 
 def _told(frame: pd.DataFrame) -> tuple[str, ...]:
-    return ReadingNotes.of(frame.attrs).told
+    return ReadingNotes.of(frame.attrs).remarks
 
 
 def test_an_age_is_missing_where_a_day_is() -> None:

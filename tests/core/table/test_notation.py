@@ -85,12 +85,12 @@ def test_numbers_are_read_and_told(tmp_path: Path, name: str) -> None:
     separator, texts, numbers = NUMBERS[name]
     frame = read_table(written(tmp_path, separator, x=texts))
     np.testing.assert_allclose(frame["x"].to_numpy(np.float64), numbers)
-    assert any(one.startswith('Column "x" holds numbers, written like') for one in ReadingNotes.of(frame.attrs).told)
+    assert any(one.startswith('Column "x" holds numbers, written like') for one in ReadingNotes.of(frame.attrs).remarks)
 
 
 def test_the_note_writes_numbers_as_the_file_does(tmp_path: Path) -> None:
     path = written(tmp_path, ";", x=[f"{x:,}".replace(",", " ") for x in WHOLE], y=[dutch(x, 2) for x in WHOLE])
-    assert sorted(ReadingNotes.of(read_table(path).attrs).told) == [
+    assert sorted(ReadingNotes.of(read_table(path).attrs).remarks) == [
         'Column "x" holds numbers, written like 1 234,5.',
         'Column "y" holds numbers, written like 1.234,5.',
     ]
@@ -214,7 +214,7 @@ def test_months_of_years_become_years(tmp_path: Path) -> None:
     path = written(tmp_path, paid=[f"{2020 + i % 5}-{1 + i % 12:02d}" for i in range(ROWS)])
     frame = read_table(path)
     assert frame["paid"].iloc[:2].tolist() == [pd.Timestamp(2020, 1, 1), pd.Timestamp(2021, 2, 1)]
-    assert ReadingNotes.of(frame.attrs).told == ('Column "paid" holds dates (year, month).',)
+    assert ReadingNotes.of(frame.attrs).remarks == ('Column "paid" holds dates (year, month).',)
 
 
 UNREAD = {
@@ -239,7 +239,7 @@ def test_zeros_before_numbers_make_names_of_them(tmp_path: Path) -> None:
     path = written(tmp_path, place=[f"{x % 30:03}" for x in WHOLE])
     frame = read_table(path)
     assert frame["place"].iloc[0] == f"{WHOLE[0] % 30:03}"
-    assert any("zeros before them" in one for one in ReadingNotes.of(frame.attrs).told)
+    assert any("zeros before them" in one for one in ReadingNotes.of(frame.attrs).remarks)
     table = validate(frame, spec(Source(path=path), features={"kinds": {"place": "numeric"}}))
     np.testing.assert_array_equal(table.frame["place"], WHOLE % 30)
 
@@ -249,7 +249,7 @@ def test_words_for_missing_values_are_counted_and_can_be_names(tmp_path: Path) -
     path = written(tmp_path, place=places)
     frame = read_table(path)
     assert frame["place"].isna().sum() == (places != "EU").sum()
-    told = " ".join(ReadingNotes.of(frame.attrs).told)
+    told = " ".join(ReadingNotes.of(frame.attrs).remarks)
     assert f'Column "place": "NA", which stands there {(places == "NA").sum()} times' in told
     assert f'"None", which stands there {(places == "None").sum()} times' in told
     frame = read_table(Source(path=path, missing_values=["?"]))
@@ -385,7 +385,7 @@ def test_texts_of_dates_are_dates_where_types_are_given(tmp_path: Path, kind: st
     assert (~known).sum() == 2
     assert whole["born"][known].tolist() == days[known].tolist()
     assert whole["place"].tolist() == SPELLINGS.tolist()
-    assert [one for one in ReadingNotes.of(whole.attrs).told if one.startswith('Column "born" holds dates')]
+    assert [one for one in ReadingNotes.of(whole.attrs).remarks if one.startswith('Column "born" holds dates')]
     with open_batches(source, batch_rows=60) as batches:
         pd.testing.assert_frame_equal(pd.concat(list(batches), ignore_index=True), whole)
     asked = spec(source, features={"include": ["age", "born"]})

@@ -25,7 +25,7 @@ GOES_ON = re.compile(r"so ([\d,]+) lines of the file go on")
 def accounted(frame: pd.DataFrame) -> int:
     """Rows, lines left out, and lines that belong to the row before them."""
     notes = ReadingNotes.of(frame.attrs)
-    within = sum(int(found[1].replace(",", "")) for one in notes.told if (found := GOES_ON.search(one)))
+    within = sum(int(found[1].replace(",", "")) for one in notes.remarks if (found := GOES_ON.search(one)))
     return len(frame) + notes.lines_left_out + within
 
 
@@ -142,7 +142,7 @@ def test_lines_of_a_joined_table_are_counted_too(tmp_path: Path) -> None:
     other[7] = "6,1"
     (tmp_path / "other.csv").write_text("\n".join(other) + "\n")
     join = {"path": f"{tmp_path}/other.csv", "key": "id", "bad_rows": "leave_out"}
-    told = ReadingNotes.of(read_table(Source(path=f"{tmp_path}/t.csv", join=join)).attrs).told
+    told = ReadingNotes.of(read_table(Source(path=f"{tmp_path}/t.csv", join=join)).attrs).remarks
     assert any(re.match(r"1 of 400 lines of \S*other\.csv are left out: they have fewer", one) for one in told)
 
 
@@ -157,6 +157,6 @@ def test_values_of_several_lines_are_no_swallowed_rows(tmp_path: Path) -> None:
 def test_a_last_line_without_an_end_is_told(tmp_path: Path) -> None:
     file = tmp_path / "t.csv"
     file.write_text("a,b\n1,2\n3,4")
-    assert any("the last line has no end" in one for one in ReadingNotes.of(read_table(file).attrs).told)
+    assert any("the last line has no end" in one for one in ReadingNotes.of(read_table(file).attrs).remarks)
     file.write_text("a,b\n1,2\n3,4\n")
     assert not read_table(file).attrs

@@ -105,7 +105,7 @@ def test_a_sheet_is_a_table(tmp_path: Path, name: str) -> None:
         {"age": [31, 44, None], "sex": ["f", "m", None], "income": [1234.5, 2000, 3.25], "at": [0.5, 1, 2.5]}
     )
     pd.testing.assert_frame_equal(frame, expected, check_dtype=False)
-    assert any("written like 1.234,5" in one for one in ReadingNotes.of(frame.attrs).told)
+    assert any("written like 1.234,5" in one for one in ReadingNotes.of(frame.attrs).remarks)
     assert measure_source(str(file)).estimated_bytes
 
 
@@ -117,11 +117,11 @@ def test_words_that_may_be_names_are_told_in_a_sheet(tmp_path: Path) -> None:
     assert frame["NA"].tolist()[:2] == [1, 2]  # a name of a column is no missing value, and a row of such words is one
     assert len(frame) == 4
     assert frame["place"].isna().sum() == 3
-    (told,) = ReadingNotes.of(frame.attrs).told
+    (told,) = ReadingNotes.of(frame.attrs).remarks
     assert told.startswith('Column "place": "NA", which stands there 3 times, is taken for a missing value.')
     frame = read_table(Source(path=str(file), missing_values=["?"]))
     assert frame["place"].tolist() == ["NA", "EU", "NA", "NA"]
-    assert not ReadingNotes.of(frame.attrs).told
+    assert not ReadingNotes.of(frame.attrs).remarks
 
 
 def test_numbers_that_are_texts_in_a_sheet_are_read(tmp_path: Path) -> None:
@@ -141,7 +141,7 @@ def test_numbers_that_are_texts_in_a_sheet_are_read(tmp_path: Path) -> None:
     assert frame["code"].tolist() == ["12", "007", "013", "14"]
     assert frame["some"].tolist() == ["1", "unknown", "3", "4"]
     assert frame["doubtful"].tolist() == [1.5, 1.234, 2.345, 2]
-    told = ReadingNotes.of(frame.attrs).told
+    told = ReadingNotes.of(frame.attrs).remarks
     assert 'Column "age": 1 of its numbers are texts in the sheet, and are read as numbers.' in told
     assert any(one.startswith('Column "code" holds whole numbers with zeros') for one in told)
     lone = [["doubtful", "b"], [1.5, 1], ["1,234", 2], ["2,345", 3]]  # what a number looks like says no notation

@@ -78,7 +78,7 @@ def noted(file: Path, table: pa.Table) -> tuple[pd.DataFrame, str]:
     """The table as it is read, and what is told of it."""
     pq.write_table(table, file)
     frame = read_table(file)
-    return frame, " ".join(ReadingNotes.of(frame.attrs).told)
+    return frame, " ".join(ReadingNotes.of(frame.attrs).remarks)
 
 
 @pytest.mark.parametrize(

@@ -176,7 +176,7 @@ def test_arrow_brings_back_the_same_table():
 def test_arrow_brings_back_the_messages_of_sentences():
     rows = table().assign(country="NL", row_number=range(N))
     rows.loc[:9, "label"] = None
-    rows.attrs = ReadingNotes(told=(say("{table} is odd", table="a.csv"),)).beside({})
+    rows.attrs = ReadingNotes(remarks=(say("{table} is odd", table="a.csv"),)).beside({})
     checked = validate(rows, spec())
     back = AuditTable.from_arrow(checked.to_arrow())
     before, after = (

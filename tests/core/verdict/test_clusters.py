@@ -85,7 +85,7 @@ def test_a_cluster_that_could_not_be_tested_keeps_any_cluster_from_passing(teste
 def test_what_would_have_been_found_is_that_of_the_limit(tested, check, at_once):
     # A difference that an uncorrected test tells from none with 80 % power is found beyond 5 points far less often.
     found = judge_clusters(Limit(check=check, max_difference=0.15), tested)
-    (decides,) = [one for one in tested.clusters if one.found.label == found.cluster]
+    (decides,) = [one for one in tested.clusters if one.cluster.label == found.cluster]
     comparisons = len(tested.clusters) if at_once else 1
     expected = difference_found_beyond(decides.comparison, 0.15, comparisons, harm_is_up=True)
     assert found.smallest_visible == expected > 0.15 + 0.8 * decides.comparison.minimum_detectable_difference

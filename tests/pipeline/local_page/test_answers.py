@@ -21,7 +21,7 @@ from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
 from bdt_pipeline.local_page import outcomes
 from bdt_pipeline.local_page import pages as drawing
 from bdt_pipeline.local_page.answers import Answers, choice_of, levels_of
-from bdt_pipeline.local_page.child import Audit, Problem
+from bdt_pipeline.local_page.child import Audit, Failure
 from bdt_pipeline.local_page.language import language, wanted_language
 from bdt_pipeline.local_page.visit import Visit
 from tests.core.report.test_language import ENGLISH
@@ -211,7 +211,7 @@ def test_an_audit_that_fails_leads_back_to_the_questions(given: Answers, tmp_pat
     task = Audit("loans.yaml", str(tmp_path / "report"), ("read the table",))
     visit.work = SimpleNamespace(task=task, end=None, step=None, notices=["It is wide."])  # type: ignore[assignment]
     assert visit.place == "auditing"
-    visit.work.end = Problem("The bias variable (y) is missing in all 400 rows. There is nothing to audit.")
+    visit.work.end = Failure("The bias variable (y) is missing in all 400 rows. There is nothing to audit.")
     assert visit.place == "questions"
     page = drawing.draw(visit, language("en"), 1)
     assert "The bias variable (y) is missing in all 400 rows." in page

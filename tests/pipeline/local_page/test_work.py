@@ -18,7 +18,7 @@ from typing import Any
 import pytest
 
 from bdt_core.errors import SourceError
-from bdt_pipeline.local_page.child import Look, Looked, Notice, Problem, Step, Tell, Written, _ended
+from bdt_pipeline.local_page.child import Failure, Look, Looked, Notice, Step, Tell, Written, _ended
 from bdt_pipeline.local_page.guard import Guard
 from bdt_pipeline.local_page.pages import Pages
 from bdt_pipeline.local_page.visit import Visit, linked
@@ -116,7 +116,7 @@ def test_every_end_is_told(begin: Callable[..., Work], tmp_path: Path, way: str,
         assert not (tmp_path / "work").exists()
         assert work.end is not None
         end = work.end
-    assert end == Written() if said is None else isinstance(end, Problem) and end.sentence.startswith(said)
+    assert end == Written() if said is None else isinstance(end, Failure) and end.sentence.startswith(said)
 
 
 def test_work_ends_with_whoever_began_it(tmp_path: Path) -> None:
@@ -252,7 +252,7 @@ def test_a_bad_file_gets_the_product_s_own_sentence(name: str, tmp_path: Path, m
     monkeypatch.chdir(tmp_path)
     visit = Visit(tmp_path, table=name)
     end = _ended(Look({"path": name}), lambda _: None)
-    assert isinstance(end, Problem)
+    assert isinstance(end, Failure)
     visit.problem = end.sentence
     application = Guard(Pages(visit, 1_000_000).application(), TOKEN, [HOST])
     page = ask(application).text
@@ -304,7 +304,7 @@ def test_the_sheet_of_a_workbook_is_asked_for(tmp_path: Path, monkeypatch: pytes
     (tmp_path / "two.xlsx").write_bytes(workbook(people=rows, notes=rows[:3]))
     monkeypatch.chdir(tmp_path)
     first = _ended(Look({"path": "two.xlsx"}), lambda _: None)
-    assert isinstance(first, Problem)
+    assert isinstance(first, Failure)
     assert '2 sheets. Name one in "source.sheet": people, notes.' in first.sentence
     then = _ended(Look({"path": "two.xlsx", "sheet": "people"}), lambda _: None)
     assert isinstance(then, Looked)
@@ -318,5 +318,5 @@ def test_looking_gives_the_proposal(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     assert isinstance(end, Looked)
     assert end.proposal.measured.settings.prediction == "refused"
     wrong = _ended(Look({"path": "a.csv", "decimal": "dot"}), lambda _: None)
-    assert isinstance(wrong, Problem)
+    assert isinstance(wrong, Failure)
     assert "source.decimal" in wrong.sentence

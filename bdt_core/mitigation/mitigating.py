@@ -38,8 +38,7 @@ from bdt_core.mitigation.results import (
 )
 from bdt_core.mitigation.reweighing import reweigh
 from bdt_core.said import Numeral, of_ours, say
-from bdt_core.spec import GATE_METRICS, AuditSpec
-from bdt_core.spec import Mitigation as MitigationSection
+from bdt_core.spec import GATE_METRICS, AuditSpec, MitigationSection
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand

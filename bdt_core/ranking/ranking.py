@@ -23,7 +23,7 @@ from bdt_core.ranking.candidates import (
     name_of,
     with_rows,
 )
-from bdt_core.ranking.finding import Finding, Findings
+from bdt_core.ranking.results import Finding, Findings
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import AuditTable
@@ -86,8 +86,8 @@ def rank_findings(
         corrected = (replace(one, p_value=min(1.0, one.p_value / shares[one.found_by])) for one in candidates)
         return [one for one in corrected if one.p_value <= alpha and one.difference > 0]
 
-    def scanned(found: WorstGroups | None) -> list[Finding]:
-        return [] if found is None else sure(from_worst_groups(found, measured))
+    def scanned(groups: WorstGroups | None) -> list[Finding]:
+        return [] if groups is None else sure(from_worst_groups(groups, measured))
 
     places = () if local_bias is None else sure(from_local_bias(local_bias, spec, table.audited_rows))
     others = sure(
@@ -100,9 +100,9 @@ def rank_findings(
         )
     )
     people = _People(rows, rows_for_factors(test), table.audited_rows, spec)
-    told = [people.among_alike(*pair) for pair in people.counted([*scanned(worst_groups), *others])]
+    compared = [people.among_alike(*pair) for pair in people.counted([*scanned(worst_groups), *others])]
     confirmed = ranked_by_harm(
-        [pair for pair in told if pair[0].p_value <= alpha and pair[0].harm_at_least > 0]
+        [pair for pair in compared if pair[0].p_value <= alpha and pair[0].harm_at_least > 0]
         + [(one, None) for one in places if one.harm_at_least > 0]
     )
     at_first_sight: tuple[Finding, ...] = ()
@@ -141,9 +141,9 @@ class _People:
     def counted(self, candidates: Sequence[Finding]) -> Iterator[tuple[Finding, Mask]]:
         """Findings with their numbers of people and means, and which rows they are; the same people once."""
         times = self._of / self._rows.audited_rows
-        for one, inside in _without_copies(candidates, lambda one: one.members(self._frames[False])):
+        for finding, inside in _without_copies(candidates, lambda one: one.members(self._frames[False])):
             if 0 < inside.sum() < inside.size:
-                yield with_rows(one, inside, self._rows.y, times, is_rate=self._is_rate), inside
+                yield with_rows(finding, inside, self._rows.y, times, is_rate=self._is_rate), inside
 
     def among_alike(self, finding: Finding, inside: Mask) -> tuple[Finding, Mask]:
         """A finding with what remains of it among people alike."""
@@ -172,21 +172,21 @@ class _People:
         """Those whose difference in all is certain, the largest harm first, and what remains of each."""
         certain = [pair for pair in map(self._in_all, self.counted(candidates)) if pair[0].harm_at_least > 0]
         raw = self._sign * self._rows.y
-        for one in list(folded(ranked_by_harm(certain), raw))[:_MOST_FINDINGS]:
-            inside = one.members(self._frames[False])
-            remaining = self._compare(one, inside)
+        for finding in list(folded(ranked_by_harm(certain), raw))[:_MOST_FINDINGS]:
+            inside = finding.members(self._frames[False])
+            remaining = self._compare(finding, inside)
             # Compared with everybody else; groups found before do not matter any more.
-            yield self._beside_alike(replace(one, remaining=remaining, groups_before=0))
+            yield self._beside_alike(replace(finding, remaining=remaining, groups_before=0))
 
     def _in_all(self, pair: tuple[Finding, Mask]) -> tuple[Finding, Mask]:
         """A finding by its difference from everybody else, where the search compared people alike in groups before."""
-        one, inside = pair
-        if one.groups_before and (found := self._compare(one, inside)) is not None:
-            harmed = one.rows * found.difference if self._is_rate else None
-            one = replace(
-                one, difference=found.difference, low=found.low, high=found.high, people_harmed=harmed
+        finding, inside = pair
+        if finding.groups_before and (alike := self._compare(finding, inside)) is not None:
+            harmed = finding.rows * alike.difference if self._is_rate else None
+            finding = replace(
+                finding, difference=alike.difference, low=alike.low, high=alike.high, people_harmed=harmed
             )  # fmt: skip
-        return one, inside
+        return finding, inside
 
     def _compare(self, finding: Finding, inside: Mask) -> AlikeComparison | None:
         """A finding's people against people alike; None where all rows to compare are on one side."""
@@ -200,32 +200,32 @@ class _People:
             self._compared[key] = self._factors[on_test].compare(members, alpha=alpha, reach=finding.reach)
         return self._compared[key]
 
-    def _beside_alike(self, one: Finding) -> Finding:
+    def _beside_alike(self, finding: Finding) -> Finding:
         """A finding with the mean that its people would have, fared they as people alike do."""
-        is_adjusted = one.groups_before > 0 if one.remaining is None else one.remaining.has_people_alike
-        return replace(one, mean_alike=one.mean_inside - self._sign * one.as_found if is_adjusted else None)
+        is_adjusted = finding.groups_before > 0 if finding.remaining is None else finding.remaining.has_people_alike
+        return replace(finding, mean_alike=finding.mean_inside - self._sign * finding.as_found if is_adjusted else None)
 
 
 def _without_copies(
     candidates: Sequence[Finding], members: Callable[[Finding], Mask]
 ) -> Iterator[tuple[Finding, Mask]]:
     """Of findings that are the very same people, the one of the widest search: its interval allows for most."""
-    told: set[bytes] = set()
-    for one in candidates:
-        inside = members(one)
+    known: set[bytes] = set()
+    for finding in candidates:
+        inside = members(finding)
         people = inside.tobytes()
-        if people not in told:
-            told.add(people)
-            yield one, inside
+        if people not in known:
+            known.add(people)
+            yield finding, inside
 
 
-def ranked_by_harm(found: Sequence[tuple[Finding, _Mask]]) -> list[tuple[Finding, _Mask]]:
+def ranked_by_harm(findings: Sequence[tuple[Finding, _Mask]]) -> list[tuple[Finding, _Mask]]:
     """Those first that harm most people at least.
 
     What was measured on the test rows alone depends on which rows these are: it goes before what was measured on all
     rows only where it harms more people at least than the other was found to harm.
     """
-    by_harm = sorted(found, key=lambda pair: pair[0].harm_at_least, reverse=True)
+    by_harm = sorted(findings, key=lambda pair: pair[0].harm_at_least, reverse=True)
     on_all = [pair for pair in by_harm if not pair[0].on_test_rows]
     on_test = [pair for pair in by_harm if pair[0].on_test_rows]
     ranked = []
@@ -253,16 +253,16 @@ def folded(ranked: Sequence[tuple[Finding, Mask | None]], harm: NDArray[np.float
     while left:
         (place, first), rest = left[0], left[1:]
         parents = [ranked[parent][0].who for parent, child in explained.items() if child == place]
-        told = [_tells_of(first, one, harm) for _, one in rest]
+        tells = [_tells_of(first, one, harm) for _, one in rest]
         weaker = [
             name
-            for (other, (one, _)), is_told in zip(rest, told, strict=True)
+            for (other, (one, _)), is_told in zip(rest, tells, strict=True)
             if is_told
             for name in (one.who, *(ranked[parent][0].who for parent, child in explained.items() if child == other))
         ]
         names = dict.fromkeys((*parents, *weaker))
         yield replace(first[0], also=tuple(name for name in names if name != first[0].who))
-        left = [one for one, is_told in zip(rest, told, strict=True) if not is_told]
+        left = [one for one, is_told in zip(rest, tells, strict=True) if not is_told]
 
 
 def _explained(ranked: Sequence[tuple[Finding, Mask | None]], harm: NDArray[np.float64]) -> dict[int, int]:
@@ -291,7 +291,7 @@ def _explains(
     Where the finding would tell of that part, as it is no worse off than all of them, most of its harm must be ruled
     out for the others: a search for the worst leaves those out, too, who fare better by chance.
     """
-    (one, members), (whole, inside) = child, parent
+    (part, members), (whole, inside) = child, parent
     if members is None or inside is None or members.sum() >= inside.sum():
         return False
     if (inside & members).sum() < _WITHIN * members.sum() or _same_people(members, inside):
@@ -302,7 +302,7 @@ def _explains(
     beyond, error = _difference(harm[rest], harm[neither])
     if beyond + _CERTAIN * error < _SAME_HARM * whole.as_found:
         return True
-    is_told = one.at_least <= whole.as_found
+    is_told = part.at_least <= whole.as_found
     return not is_told and beyond - _CERTAIN * error <= 0.0 and beyond < _SAME_HARM * whole.as_found
 
 
@@ -321,18 +321,18 @@ def _tells_of(
     worse for another reason: that most of them are among the first may be chance, where the first are many. The same
     people but for few, who suffer little of the harm, are told once, and so is another cut of the same column.
     """
-    (one, inside), (two, members) = first, other
+    (finding, inside), (weaker, members) = first, other
     if inside is None or members is None or (inside & members).sum() < _SAME_PEOPLE * min(inside.sum(), members.sum()):
         return False
-    by_one_column = _of_one_column(one) is not None and _of_one_column(one) == _of_one_column(two)
+    by_one_column = _of_one_column(finding) is not None and _of_one_column(finding) == _of_one_column(weaker)
     if by_one_column and (inside & members).sum() >= _SAME_PEOPLE * (inside | members).sum():
         return True
     elsewhere, neither = members & ~inside, ~members & ~inside
     beyond = _difference(harm[elsewhere], harm[neither])[0] if elsewhere.any() and neither.any() else 0.0
-    few = (1.0 - _NEARLY_ALL) * members.sum() * two.as_found
+    few = (1.0 - _NEARLY_ALL) * members.sum() * weaker.as_found
     if _same_people(inside, members) and elsewhere.sum() * beyond < few:
         return True
-    return two.at_least <= one.as_found and beyond < _SAME_HARM * two.as_found
+    return weaker.at_least <= finding.as_found and beyond < _SAME_HARM * weaker.as_found
 
 
 def _same_people(some: Mask, others: Mask) -> bool:

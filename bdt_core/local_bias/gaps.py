@@ -28,7 +28,7 @@ from bdt_core.local_bias.rows import LocalRows, LocalSides, matrices, read_sides
 from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
 from bdt_core.local_bias.topics import ClusterTopic, feature_differences, nearest_rows, top_words
 from bdt_core.said import Numeral, joined, say
-from bdt_core.spec import LocalBias as Wanted
+from bdt_core.spec import LocalBiasSection
 from bdt_core.table.audit_table import KEY, ROW, AuditTable
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
@@ -111,7 +111,7 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
     )
 
 
-def find_audited_local_bias(train: Rows, test: Rows, section: Wanted) -> LocalBias:
+def find_audited_local_bias(train: Rows, test: Rows, section: LocalBiasSection) -> LocalBias:
     """Look for places in the data where groups are treated differently.
 
     Clusters are found on the train rows and judged on the test rows; of a large table on ``large_rows`` drawn rows of
@@ -148,7 +148,7 @@ def find_audited_local_bias(train: Rows, test: Rows, section: Wanted) -> LocalBi
     return find_local_bias(train_rows, test_rows, settings)
 
 
-def _rows(part: AuditTable, section: Wanted, embeddings: Any) -> LocalRows:
+def _rows(part: AuditTable, section: LocalBiasSection, embeddings: Any) -> LocalRows:
     frame = part.frame
     label, prediction = part.spec.group_columns()
     positive, positive_prediction = favourable_values(part.spec)

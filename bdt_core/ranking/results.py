@@ -127,9 +127,9 @@ class Finding:
 
     def __repr__(self) -> str:
         people = f"{self.rows:,} rows, {words.percent(self.share)}"
-        told = f"{self.measured} {words.number(self.mean_inside)}, others {words.number(self.mean_outside)}"
+        means = f"{self.measured} {words.number(self.mean_inside)}, others {words.number(self.mean_outside)}"
         least = f"worse by {words.number(self.as_found)}, at least {words.number(self.at_least)}"
-        return harmless(f"Finding({self.who!r}: {people}; {told}; {least}; {self.found_by})")
+        return harmless(f"Finding({self.who!r}: {people}; {means}; {least}; {self.found_by})")
 
     @property
     def at_least(self) -> float:
@@ -274,8 +274,8 @@ class FindingList(Shown, Plotted, tuple[Finding, ...]):
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         columns = ["who", "rows", "mean_inside", "mean_outside", "low", "found_by"]
-        told = f"Findings: {len(self)}" if self else "Findings: nobody is confirmed to fare worse"
-        return told, self.to_frame()[columns]
+        sentence = f"Findings: {len(self)}" if self else "Findings: nobody is confirmed to fare worse"
+        return sentence, self.to_frame()[columns]
 
 
 @dataclass(frozen=True)
