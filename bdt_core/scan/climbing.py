@@ -35,9 +35,9 @@ class Climb:
     language: Language
     min_people: float
 
-    def drawn(self, most: int, random_state: int) -> Climb:
-        """The same search on so many rows at most."""
-        rows = self.rows.drawn(most, random_state)
+    def drawn(self, most: int, number: int) -> Climb:
+        """The same search on so many rows at most: others in each search, by its number."""
+        rows = self.rows.drawn(most, number)
         return Climb(rows, self.language, max(2, round(self.min_people * rows.rows / self.rows.rows)))
 
     def with_harm(self, harm: NDArray[np.float64]) -> Climb:

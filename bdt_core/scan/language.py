@@ -12,6 +12,7 @@ from scipy.special import gammaln
 
 from bdt_core.scan.columns import ScannedColumn
 from bdt_core.scan.conditions import GroupCondition
+from bdt_core.scan.settings import SEED
 
 PRICE = 0.7
 """Of the description length of a condition. With less, groups grow conditions that mean nothing; with more, small
@@ -48,7 +49,7 @@ class Language:
     starts: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, columns: Sequence[ScannedColumn], sample: pd.DataFrame, random_state: int) -> Language:
+    def of(cls, columns: Sequence[ScannedColumn], sample: pd.DataFrame) -> Language:
         """Of some columns; starts are as large as they are among the rows of a sample."""
         rows = [np.bincount(one.codes(sample), minlength=one.cells) for one in columns]
         offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
@@ -58,7 +59,7 @@ class Language:
         for price, one, of_cells in zip(prices, columns, rows, strict=True):
             forms = _interval_prices(one.cells - 1, bool(of_cells[-1])) if one.is_ordered else _set_prices(one.cells)
             price[: len(forms)] = forms + PRICE * np.log(len(columns))
-        return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets, random_state))
+        return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets))
 
     def conditions(self, state: NDArray[np.uint8]) -> tuple[GroupCondition, ...]:
         """What a state says."""
@@ -91,10 +92,10 @@ def _set_prices(levels: int) -> NDArray[np.float64]:
 
 
 def _starts(
-    columns: Sequence[ScannedColumn], rows: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], random_state: int
+    columns: Sequence[ScannedColumn], rows: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
     """States of two random conditions each, of a sixth to three fifths of the rows."""
-    rng = np.random.default_rng([random_state, 1])
+    rng = np.random.default_rng([SEED, 1])
     starts = np.ones((random_starts(len(columns)), offsets[-1]), dtype=np.uint8)
     for state in starts:
         for j in rng.choice(len(columns), min(2, len(columns)), replace=False).tolist():

@@ -8,13 +8,14 @@ import numpy as np
 
 from bdt_core.scan.climbing import Climb
 from bdt_core.scan.rows import Floats, Scored, scored
+from bdt_core.scan.settings import SEED
 from bdt_core.scan.units import Units
 from bdt_core.table.pool import mapped
 
 _AT_ONCE = 20
 
 
-def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float, random_state: int) -> Floats:
+def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float, number: int) -> Floats:
     """The best score in each of some permutations, until one can no longer be significant.
 
     Parameters
@@ -24,13 +25,14 @@ def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float
         The one in question.
     permutations : int
     alpha : float
-    random_state : int
+    number : int
+        Of the search: other permutations are drawn for each.
 
     Returns
     -------
     ndarray of float64, shape (at most permutations,)
     """
-    search = partial(_best_of_permuted, climb, scored(climb.rows), Units.of(climb.rows), random_state)
+    search = partial(_best_of_permuted, climb, scored(climb.rows), Units.of(climb.rows), number)
     by_chance: list[float] = []
     while len(by_chance) < permutations and p_value(score, np.array(by_chance), permutations) <= alpha:
         by_chance += mapped(search, range(len(by_chance), min(len(by_chance) + _AT_ONCE, permutations)))
@@ -50,6 +52,6 @@ def p_value(score: float, by_chance: Floats, permutations: int | None = None) ->
     return float((1 + np.sum(by_chance >= score)) / (1 + (permutations or by_chance.size)))
 
 
-def _best_of_permuted(climb: Climb, scores: Scored, units: Units, random_state: int, permutation: int) -> float:
-    rng = np.random.default_rng([random_state, 2, permutation])
+def _best_of_permuted(climb: Climb, scores: Scored, units: Units, number: int, permutation: int) -> float:
+    rng = np.random.default_rng([SEED + number, 2, permutation])
     return climb.best(scores.permuted(units.permuted(rng))).score

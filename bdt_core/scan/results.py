@@ -276,6 +276,7 @@ class WorstGroups(AuditPart):
     level : float
         The largest p-value of a confirmed group: alpha, or its share of it where there are other searches.
     random_state : int
+        From which everything is drawn: the same in every search.
     reason : str or None
         Why nothing was searched.
     searched_on : Drawn or None

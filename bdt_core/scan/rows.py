@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from bdt_core.scan.language import Language
+from bdt_core.scan.settings import SEED
 from bdt_core.table.ranks import mixed
 
 Floats = NDArray[np.float64]
@@ -65,11 +66,11 @@ class ScanRows:
         persons = () if self.persons is None else (self.persons,)
         return self.take(np.lexsort((*persons, self.strata, self.harm, content)))
 
-    def drawn(self, most: int, random_state: int) -> ScanRows:
-        """So many rows at most, at random, in their order; whole persons."""
+    def drawn(self, most: int, number: int) -> ScanRows:
+        """So many rows at most, at random, in their order; whole persons. Other ones in each search, by its number."""
         if self.rows <= most:
             return self
-        rng = np.random.default_rng([random_state, 3])
+        rng = np.random.default_rng([SEED + number, 3])
         if self.persons is None:
             return self.take(np.sort(rng.choice(self.rows, most, replace=False)))
         persons = int(self.persons.max()) + 1

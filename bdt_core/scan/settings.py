@@ -7,6 +7,10 @@ from dataclasses import dataclass
 
 from bdt_core.errors import SpecError
 
+SEED = 42
+"""Of all that a search draws: places to start from, permutations, tables in which the group is planted. No audit has
+another, so that nobody gets another answer, or a limit that holds, by asking again with another seed."""
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -17,7 +21,6 @@ class Settings:
     max_groups: int = 5
     permutations: int = 199
     alpha: float = 0.05
-    random_state: int = 0
     share: float = 1.0
     """Of alpha: what a group has to reach where this search is one of several."""
     limited_shares: tuple[float, ...] = ()
@@ -33,7 +36,7 @@ class Settings:
         return max(self.min_rows, math.ceil(min_share * people - 1e-9))
 
     def __post_init__(self) -> None:
-        for name, low in (("min_rows", 2), ("max_groups", 1), ("permutations", 19), ("random_state", 0)):
+        for name, low in (("min_rows", 2), ("max_groups", 1), ("permutations", 19)):
             value = getattr(self, name)
             if value != int(value) or value < low:
                 raise SpecError(f"{name} must be a whole number, {low} or more; found {value!r}.")

@@ -22,7 +22,7 @@ from bdt_core.scan.measuring import How, Measured, design_effect, measure, way_t
 from bdt_core.scan.null import p_value, scores_by_chance
 from bdt_core.scan.results import Better, Certificate, LeftOutColumn, Searched, WorstGroup, WorstGroups
 from bdt_core.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
-from bdt_core.scan.settings import Settings
+from bdt_core.scan.settings import SEED, Settings
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn
 
@@ -92,7 +92,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     groups = Groups()
     certificates: list[Certificate] = []
     if reason is None:
-        language = Language.of(columns, frame, settings.random_state)
+        language = Language.of(columns, frame)
         scan_rows = _scan_rows(frame, outcome, language, alike, persons, question)
         climb = Climb(scan_rows, language, fewest)
         search = _Search(table, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
@@ -123,7 +123,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         permutations=settings.permutations,
         alpha=settings.alpha,
         level=settings.level,
-        random_state=settings.random_state,
+        random_state=SEED,
         reason=reason,
         searched_on=Drawn.where_fewer(len(frame), rows),
         permuted_on=Drawn.where_fewer(min(PERMUTED_ROWS, len(frame)), rows),
@@ -213,14 +213,14 @@ class _Search:
             found = climb.best(scored(climb.rows))
             if not np.isfinite(found.score):
                 break
-            seed = self.settings.random_state + len(groups)
+            number = len(groups)
             by_chance = scores_by_chance(
-                climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.level, seed
+                climb.drawn(PERMUTED_ROWS, number), found.score, self.settings.permutations, self.settings.level, number
             )
             of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
             if p > self.settings.level:
                 return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
-            limits = self._limits(climb, found, of_group, by_chance, len(groups))
+            limits = self._limits(climb, found, of_group, by_chance, number)
             groups.append(self._named(found, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
             alike = alike.within(climb.language.conditions(found.state))

@@ -17,7 +17,7 @@ from bdt_core.scan.rows import ScanRows, coded_rows, scored
 
 def climb_of(frame: pd.DataFrame, harm: np.ndarray, *, strata: np.ndarray | None = None, min_people: int = 20) -> Climb:
     columns, _ = fit_columns(frame, list(frame.columns), 1.0)
-    language = Language.of(columns, frame, 0)
+    language = Language.of(columns, frame)
     is_rate = set(np.unique(harm)) <= {0.0, 1.0}
     strata = np.zeros(len(frame), dtype=np.int64) if strata is None else strata
     return Climb(ScanRows(coded_rows(frame, language), harm, strata, None, is_rate), language, min_people)
