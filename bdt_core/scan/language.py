@@ -18,6 +18,9 @@ PRICE = 0.7
 """Of the description length of a condition. With less, groups grow conditions that mean nothing; with more, small
 groups of three conditions are missed (on thirteen shapes of groups .7 found most, .4 and 1.0 a tenth fewer)."""
 MAX_CONDITIONS = 3
+"""Most conditions of a group that is searched for."""
+MAX_DESCRIBED = 4
+"""Most conditions of a group for whom something is ruled out."""
 _STARTS, _FEWEST_STARTS = 16, 6
 _WIDE = 40
 _SHARES = (0.15, 0.6)
@@ -61,10 +64,22 @@ class Language:
             price[: len(forms)] = forms + PRICE * np.log(len(columns))
         return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets))
 
+    @classmethod
+    def free(cls, columns: Sequence[ScannedColumn], start: NDArray[np.uint8]) -> Language:
+        """Of some columns, whose conditions cost nothing, and with one state to start from."""
+        offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
+        ordered = np.array([one.is_ordered for one in columns], dtype=bool)
+        prices = np.zeros((len(columns), max(FORMS, *(one.cells + 1 for one in columns))))
+        return cls(tuple(columns), offsets, ordered, prices, start[None])
+
+    def cells(self, state: NDArray[np.uint8]) -> list[tuple[ScannedColumn, NDArray[np.bool_]]]:
+        """Which cells of each column are in a state."""
+        inside = np.split(state.astype(bool), self.offsets[1:-1])
+        return list(zip(self.columns, inside, strict=True))
+
     def conditions(self, state: NDArray[np.uint8]) -> tuple[GroupCondition, ...]:
         """What a state says."""
-        inside = [state[a:b].astype(bool) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
-        return tuple(one.condition(cells) for one, cells in zip(self.columns, inside, strict=True) if not cells.all())
+        return tuple(one.condition(inside) for one, inside in self.cells(state) if not inside.all())
 
     def price(self, state: NDArray[np.uint8]) -> float:
         """What the conditions of a state cost."""

@@ -127,6 +127,9 @@ class Certificate:
         How much worse the worst confirmed group is at least, in the harmful direction; 0 without one.
     found_difference : float
         How much worse it was found to be.
+    max_conditions : int
+        Most conditions of the groups that it is about. Every interval of a number is among them, every set of values,
+        and "missing"; two opposite corners, a ring and what else takes "or" between columns is not.
 
     Examples
     --------
@@ -147,6 +150,7 @@ class Certificate:
     words: Text
     confirmed_difference: float
     found_difference: float
+    max_conditions: int = 3  # of reports of before there were four
 
     def beside(self, groups: Sequence[WorstGroup], sign: int) -> Certificate:
         """The same with the worst of some confirmed groups; `sign` is 1 where a higher outcome is worse, else -1.

@@ -35,6 +35,8 @@ class ScanRows:
     persons : ndarray of int64, shape (n,), or None
         Rows with the same number are one person's; from 0.
     is_rate : bool
+    places : ndarray of int64, shape (n,)
+        Where each stands in the table that they are made of.
     """
 
     cells: NDArray[np.uint16]
@@ -42,6 +44,7 @@ class ScanRows:
     strata: Numbers
     persons: Numbers | None
     is_rate: bool
+    places: NDArray[np.intp]
 
     @property
     def rows(self) -> int:
@@ -80,7 +83,9 @@ class ScanRows:
     def take(self, rows: NDArray[np.intp]) -> ScanRows:
         """Some of them."""
         persons = None if self.persons is None else dense(self.persons[rows])
-        return ScanRows(self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate)
+        return ScanRows(
+            self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate, self.places[rows]
+        )
 
     def within(self, inside: NDArray[np.bool_]) -> ScanRows:
         """The same rows where those of a group are alike among themselves only: its difference is expected."""

@@ -165,7 +165,9 @@ def test_groups_are_taken_out_one_after_the_other() -> None:
 def test_persons_are_permuted_whole_among_those_of_as_many_rows() -> None:
     rng = np.random.default_rng(4)
     persons = np.repeat(np.arange(100), np.repeat([1, 3], 50))
-    rows = ScanRows(np.zeros((200, 1), np.uint16), np.arange(200.0), np.zeros(200, np.int64), persons, False)
+    rows = ScanRows(
+        np.zeros((200, 1), np.uint16), np.arange(200.0), np.zeros(200, np.int64), persons, False, np.arange(200)
+    )
     source = Units.of(rows).permuted(rng)
     assert sorted(source) == list(range(200))
     givers = persons[source]
@@ -184,7 +186,7 @@ def test_rows_of_one_person_count_as_one() -> None:
     assert three.difference == pytest.approx(one.difference)
     assert three.high - three.difference == pytest.approx(one.high - one.difference, rel=0.01)
     who, y = np.array([0, 0, 1, 1, 2, 2]), np.array([1.0, 1, 0, 0, 1, 1])
-    rows = ScanRows(np.zeros((6, 1), np.uint16), y, np.zeros(6, np.int64), who, True)
+    rows = ScanRows(np.zeros((6, 1), np.uint16), y, np.zeros(6, np.int64), who, True, np.arange(6))
     assert design_effect(rows, np.array([True] * 4 + [False] * 2)) == pytest.approx(2.0)
 
 
