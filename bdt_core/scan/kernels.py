@@ -140,7 +140,7 @@ _NUMBERS, _CELLS = float64[::1], int64[::1]
 CALLED_WITH = {
     climb: (
         uint16[:, ::1], _NUMBERS, _NUMBERS, _NUMBERS, _CELLS, boolean[::1], float64[:, ::1], uint8[:, ::1],
-        int64, float64[:, ::1], float64, int64, int64, uint8[::1],
+        int64, float64[:, ::1], int64, int64, int64, uint8[::1],
     )
 }  # fmt: skip
 """What takes longest to compile, and the types that `bdt_core.scan.climbing` calls it with."""
