@@ -747,7 +747,8 @@ def _ruled_out(one: Certificate, variable: parts.BiasVariable) -> str:
     most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
     return (
         f"Ruled out, with {one.confidence * 100:.4g} % confidence, is a group of at least {one.min_share:.0%} of the "
-        f"people that fares worse in {variable.short} than others by more than {words.size(most, variable.unit)}."
+        f"people that up to {one.max_conditions} conditions describe and that fares worse in {variable.short} than "
+        f"others by more than {words.size(most, variable.unit)}."
     ).replace("% of", " % of")
 
 

@@ -46,7 +46,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             **shared,
             of="remaining" if alike else "raw",
             alike=alike,
-            conditions=searched.searched.max_conditions if searched else None,
+            conditions=ruled_out.max_conditions if ruled_out else None,
             ruled_out_from=ruled_out.min_share if ruled_out else None,
         )
 

@@ -100,6 +100,9 @@ class Certificate:
         How much worse the worst confirmed group is at least, in the harmful direction; 0 without one.
     found_difference : float
         How much worse it was found to be.
+    max_conditions : int
+        Most conditions of the groups that it is about. Every interval of a number is among them, every set of values,
+        and "missing"; two opposite corners, a ring and what else takes "or" between columns is not.
 
     Examples
     --------
@@ -120,6 +123,7 @@ class Certificate:
     words: Text
     confirmed_difference: float
     found_difference: float
+    max_conditions: int = 3  # of reports of before there were four
 
     def beside(self, groups: Sequence[WorstGroup], sign: int) -> Certificate:
         """The same with the worst of some confirmed groups; `sign` is 1 where a higher outcome is worse, else -1.
@@ -248,6 +252,7 @@ class WorstGroups(GroupsFound):
     level : float
         The largest p-value of a confirmed group: alpha, or its share of it where there are other searches.
     random_state : int
+        From which everything is drawn: the same in every search.
     reason : str or None
         Why nothing was searched.
     searched_on : Drawn or None

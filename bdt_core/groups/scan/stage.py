@@ -26,7 +26,7 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
     table : Rows
         All rows, train and test: permutations correct for the search, so that no row need be kept from it.
     spec : AuditSpec
-        ``worst_groups``, ``legitimate``, ``significance`` and the seed.
+        ``worst_groups``, ``legitimate`` and ``significance``.
 
     Raises
     ------
@@ -48,7 +48,6 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         max_groups=asked.max_groups,
         permutations=max(asked.permutations, math.ceil(1.0 / level - 1e-9) - 1),
         alpha=spec.significance.alpha,
-        random_state=spec.split.random_state,
         share=spec.search_shares["worst_groups"],
         limited_shares=_limited_shares(spec.gate, asked.min_share),
     )
