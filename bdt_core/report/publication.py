@@ -746,10 +746,11 @@ def _ruled_out(one: Certificate, variable: parts.BiasVariable) -> str:
     most = one.largest_difference
     most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
     return (
-        f"Ruled out, with {one.confidence * 100:.4g} % confidence, is a group of at least {one.min_share:.0%} of the "
+        f"Ruled out, with {one.confidence * 100:.4g} % confidence, is a group of {one.min_share * 100:.0f} % to "
+        f"{one.max_share * 100:.0f} % of the "
         f"people that up to {one.max_conditions} conditions describe and that fares worse in {variable.short} than "
         f"others by more than {words.size(most, variable.unit)}."
-    ).replace("% of", " % of")
+    )
 
 
 def _rough(x: float, unit: words.Unit) -> str:

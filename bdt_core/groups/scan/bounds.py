@@ -7,7 +7,7 @@ more.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -15,10 +15,10 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.groups.cells import OrderedColumn, known_numbers
-from bdt_core.groups.scan.climbing import Climb, Found
+from bdt_core.groups.scan.climbing import Climb, Found, Memory
 from bdt_core.groups.scan.columns import cut_at
 from bdt_core.groups.scan.language import Language
-from bdt_core.groups.scan.rows import Floats, coded_rows, scored
+from bdt_core.groups.scan.rows import Floats, scored
 
 _NEAR = 32
 """Of so many values around an end each becomes a cut; of more, as many of them, and then those around the best."""
@@ -41,9 +41,15 @@ class Highest:
     climb: Climb
     found: Found
 
+    @property
+    def people(self) -> float:
+        """How many people the group has."""
+        rows = self.climb.rows
+        return float(rows.people[rows.inside(self.found.state)].sum())
 
-def highest_bound(climb: Climb, frame: pd.DataFrame, reach: Floats) -> Highest | None:
-    """The highest upper bound of how much worse a group fares.
+
+def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Sequence[int]) -> list[Highest | None]:
+    """The highest upper bound of how much worse a group fares, by how many people a group has at least.
 
     Upper bounds are highest of the fewest people that a group may have, and a step from those to others finds too few.
     So the climb starts, besides, from the group that is most likely to fare worse at all.
@@ -51,31 +57,44 @@ def highest_bound(climb: Climb, frame: pd.DataFrame, reach: Floats) -> Highest |
     Parameters
     ----------
     climb : Climb
-        Of groups of as many conditions as are looked at here.
+        Of groups of as many conditions as are looked at here, and of as many people outside.
     frame : DataFrame
         What its rows are made of.
     reach : ndarray
         See `bdt_core.groups.scan.reach.reach_of_bounds`.
+    fewest : sequence of int
+        Ever more people.
 
     Returns
     -------
-    Highest or None
+    list of Highest or None
         None where no group has enough people.
     """
     refining = _Refining(frame)
+    memory = Memory.of(climb)
+    of_likelihood = memory if climb.rows.is_rate else Memory.of(climb)  # of means the likelihood has other scores
 
     def bound(of: Climb) -> Found:
-        return of.best_bound(reach)
+        return of.best_bound(reach, memory)
 
     def likelihood(of: Climb) -> Found:
-        return of.best(scored(of.rows))
+        return of.best(scored(of.rows), of_likelihood)
 
-    starts = [climb]
-    likely = refining.refined(climb, likelihood)
-    if likely is not None:
-        starts.append(likely.climb.started_from(likely.found))
-    several = [one for one in (refining.refined(start, bound) for start in starts) if one is not None]
-    return max(several, key=lambda one: one.found.score, default=None)
+    climbs = [replace(climb, fewest=(people, climb.fewest[1])) for people in fewest]
+    likely: list[Highest | None] = []
+    for of in climbs:
+        enough = likely and likely[-1] is not None and likely[-1].people >= of.fewest[0]
+        likely.append(likely[-1] if enough else refining.refined(of, likelihood))
+    highest: Highest | None = None  # of more people; those of fewer are no lower
+    several: list[Highest | None] = []
+    for of, start in zip(reversed(climbs), reversed(likely), strict=True):
+        starts = [of]
+        if start is not None:
+            starts.append(replace(start.climb.started_from(start.found), fewest=of.fewest))
+        reached = [highest, *(refining.refined(one, bound) for one in starts)]
+        highest = max((one for one in reached if one is not None), key=lambda one: one.found.score, default=None)
+        several.append(highest)
+    return several[::-1]
 
 
 class _Refining:
@@ -100,20 +119,24 @@ class _Refining:
 
     def _near(self, highest: Highest) -> Highest:
         """The same group, in a language of its own columns, with cuts around its ends."""
-        columns, start = [], []
-        for one, inside in highest.climb.language.cells(highest.found.state):
+        columns, start, codes = [], [], []
+        rows, before = highest.climb.rows, highest.climb.language
+        for place, (column, inside) in enumerate(before.cells(highest.found.state)):
             if inside.all():
                 continue
-            if isinstance(one, OrderedColumn):
-                one, inside = _cut_around(one, inside, self._known(one.name))
-            columns.append(one)
+            if isinstance(column, OrderedColumn):
+                column, inside = _cut_around(column, inside, self._known(column.name))
+                codes.append(column.codes(self.frame)[rows.places])
+            else:
+                codes.append(rows.cells[:, place] - before.offsets[place])
+            columns.append(column)
             start.append(inside)
         if not columns:
             return highest
         state = np.concatenate(start).astype(np.uint8)
         language = Language.free(columns, state)
-        rows = highest.climb.rows
-        rows = replace(rows, cells=coded_rows(self.frame, language)[rows.places])
+        cells = np.column_stack([code + offset for code, offset in zip(codes, language.offsets[:-1], strict=True)])
+        rows = replace(rows, cells=cells.astype(rows.cells.dtype))
         return Highest(
             replace(highest.climb, rows=rows, language=language, singles=0), replace(highest.found, state=state)
         )

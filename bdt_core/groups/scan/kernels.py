@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, uint8, uint16
+from numba import boolean, float64, int64, njit, uint8, uint16, uint64
 
 Array = np.ndarray[Any, Any]
 
@@ -36,9 +36,12 @@ def climb(
     starts: Array,
     objective: int,
     reach: Array,
-    min_people: float,
+    fewest: Array,
     max_conditions: int,
     most_singles: int,
+    keys: Array,
+    known: Array,
+    remembered: Array,
     best_state: Array,
 ) -> Any:
     """The group of the best score that is reached from several starts.
@@ -66,11 +69,13 @@ def climb(
     reach : float64 array of shape (3, k)
         Of bounds, by the logarithm of the people to the base 2: how many standard errors they reach above the mean
         inside, and below the one outside; and a value that is counted once more where others may not tell the spread.
-    min_people : float
-        Fewest people inside and outside.
+    fewest : float64 array of shape (2,)
+        People inside, and outside.
     max_conditions : int
     most_singles : int
         How many single conditions, each the best of its column, are tried.
+    keys, known, remembered : uint64 array of shape (m,), float64 of (m, cells, 4), int64 of (1,)
+        Sums of states that climbs over the same rows came by, and how many there are; written to while there is room.
     best_state : uint8 array of shape (cells,)
         Written to.
 
@@ -83,9 +88,8 @@ def climb(
     sums = np.empty((offsets[columns], 4))
     state = np.empty(offsets[columns], np.uint8)
     _fill(state, 1)
-    singles, total = _single_conditions(
-        cells, harm, expected, people, offsets, ordered, prices, objective, reach, min_people, most_singles, state, sums
-    )
+    _recall_or_add_up(_key(state), cells, harm, expected, people, state, offsets, keys, known, remembered, sums)
+    singles, total = _single_conditions(offsets, ordered, prices, objective, reach, fewest, most_singles, sums)
     best = -np.inf
     _fill(best_state, 1)
     condition = np.empty(offsets[columns], np.uint8)
@@ -109,7 +113,7 @@ def climb(
                 visited[seen] = key
                 seen += 1
             constrained = _constrained(state, offsets)
-            _add_up(cells, harm, expected, people, state, constrained, sums)
+            _recall_or_add_up(key, cells, harm, expected, people, state, offsets, keys, known, remembered, sums)
             paid = 0.0
             for j in range(columns):
                 paid += price[j]
@@ -119,7 +123,7 @@ def climb(
                 if constrained.size >= max_conditions and not _is_constrained(state, first, last):
                     continue
                 reached, cost = _best_condition(
-                    sums[first:last], ordered[j], prices[j], total, objective, reach, min_people, paid - price[j],
+                    sums[first:last], ordered[j], prices[j], total, objective, reach, fewest, paid - price[j],
                     score, condition[first:last],
                 )  # fmt: skip
                 if reached > score + _LEAST_GAIN:
@@ -140,7 +144,7 @@ _NUMBERS, _CELLS = float64[::1], int64[::1]
 CALLED_WITH = {
     climb: (
         uint16[:, ::1], _NUMBERS, _NUMBERS, _NUMBERS, _CELLS, boolean[::1], float64[:, ::1], uint8[:, ::1],
-        int64, float64[:, ::1], int64, int64, int64, uint8[::1],
+        int64, float64[:, ::1], _NUMBERS, int64, int64, uint64[::1], float64[:, :, ::1], _CELLS, uint8[::1],
     )
 }  # fmt: skip
 """What takes longest to compile, and the types that `bdt_core.groups.scan.climbing` calls it with."""
@@ -157,34 +161,52 @@ def price(state: Array, offsets: Array, ordered: Array, prices: Array) -> Any:
 
 @once  # type: ignore[untyped-decorator]
 def _single_conditions(
-    cells: Array, harm: Array, expected: Array, people: Array, offsets: Array, ordered: Array, prices: Array,
-    objective: int, reach: Array, min_people: float, most_singles: int, everybody: Array, sums: Array,
+    offsets: Array, ordered: Array, prices: Array, objective: int, reach: Array, fewest: Array, most_singles: int,
+    sums: Array,
 ) -> Any:  # fmt: skip
-    """The best condition of each column alone, the best columns first; and the sums over all rows."""
+    """The best condition of each column alone, the best columns first; and the sums over all rows, of sums per cell."""
     columns = ordered.size
-    _add_up(cells, harm, expected, people, everybody, np.empty(0, np.int64), sums)
     total = np.empty(4)
     _fill(total, 0.0)
     for cell in range(offsets[0], offsets[1]):
         for k in range(4):
             total[k] += sums[cell, k]
-    alone = np.empty((columns, everybody.size), np.uint8)
+    alone = np.empty((columns, len(sums)), np.uint8)
     reached = np.empty(columns)
     for j in range(columns):
         first, last = offsets[j], offsets[j + 1]
         _fill(alone[j], 1)
         reached[j], _ = _best_condition(
-            sums[first:last], ordered[j], prices[j], total, objective, reach, min_people, 0.0, -np.inf,
+            sums[first:last], ordered[j], prices[j], total, objective, reach, fewest, 0.0, -np.inf,
             alone[j, first:last],
         )  # fmt: skip
     order = _descending(reached)
-    best = np.empty((min(most_singles, columns), everybody.size), np.uint8)
+    best = np.empty((min(most_singles, columns), len(sums)), np.uint8)
     found = 0
     for j in range(len(best)):
         if reached[order[j]] > -np.inf:
             _copy(alone[order[j]], best[found])
             found += 1
     return best[:found], total
+
+
+@once  # type: ignore[untyped-decorator]
+def _recall_or_add_up(
+    key: int, cells: Array, harm: Array, expected: Array, people: Array, state: Array, offsets: Array,
+    keys: Array, known: Array, remembered: Array, sums: Array,
+) -> None:  # fmt: skip
+    """The sums of a state: as they were, or over the rows."""
+    for place in range(remembered[0]):
+        if keys[place] == key:
+            for cell in range(len(sums)):
+                _copy(known[place, cell], sums[cell])
+            return
+    _add_up(cells, harm, expected, people, state, _constrained(state, offsets), sums)
+    if remembered[0] < keys.size:
+        keys[remembered[0]] = key
+        for cell in range(len(sums)):
+            _copy(sums[cell], known[remembered[0], cell])
+        remembered[0] += 1
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -218,7 +240,7 @@ def _add_up(
 
 @inner  # type: ignore[untyped-decorator]
 def _best_condition(
-    sums: Array, ordered: Any, prices: Array, total: Array, objective: int, reach: Array, min_people: float,
+    sums: Array, ordered: Any, prices: Array, total: Array, objective: int, reach: Array, fewest: Array,
     paid: float, at_least: float, condition: Array,
 ) -> Any:  # fmt: skip
     """Score and price of a column's best condition, or of none; the condition is written only where it is better."""
@@ -228,18 +250,18 @@ def _best_condition(
         harm += sums[k, 1]
         expected += sums[k, 2]
         people += sums[k, 3]
-    best = _score(rows, harm, expected, people, total, objective, reach, min_people, at_least + paid) - paid
+    best = _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid) - paid
     if best > at_least:
         _fill(condition, 1)
     at_least = max(at_least, best)
     if ordered:
-        return _best_interval(sums, prices, total, objective, reach, min_people, paid, at_least, best, condition)
-    return _best_set(sums, prices, total, objective, reach, min_people, paid, at_least, best, condition)
+        return _best_interval(sums, prices, total, objective, reach, fewest, paid, at_least, best, condition)
+    return _best_set(sums, prices, total, objective, reach, fewest, paid, at_least, best, condition)
 
 
 @once  # type: ignore[untyped-decorator]
 def _best_interval(
-    sums: Array, prices: Array, total: Array, objective: int, reach: Array, min_people: float, paid: float,
+    sums: Array, prices: Array, total: Array, objective: int, reach: Array, fewest: Array, paid: float,
     at_least: float, best: float, condition: Array,
 ) -> Any:  # fmt: skip
     """All intervals, with "or missing" and without it, and "missing" alone."""
@@ -263,7 +285,7 @@ def _best_interval(
                     continue
                 cost = prices[_form(a, b, bins, missing)]
                 score = (
-                    _score(rows, harm, expected, people, total, objective, reach, min_people, at_least + paid + cost)
+                    _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
                     - paid
                     - cost
                 )
@@ -274,9 +296,7 @@ def _best_interval(
         rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
         cost = prices[2]  # of "missing"
         score = (
-            _score(rows, harm, expected, people, total, objective, reach, min_people, at_least + paid + cost)
-            - paid
-            - cost
+            _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost) - paid - cost
         )
         if score > at_least + _LEAST_GAIN:
             best = score
@@ -298,7 +318,7 @@ def _form(low: int, high: int, bins: int, missing: int) -> Any:
 
 @once  # type: ignore[untyped-decorator]
 def _best_set(
-    sums: Array, prices: Array, total: Array, objective: int, reach: Array, min_people: float, paid: float,
+    sums: Array, prices: Array, total: Array, objective: int, reach: Array, fewest: Array, paid: float,
     at_least: float, best: float, condition: Array,
 ) -> Any:  # fmt: skip
     """The best of the sets that take values by their rate, the highest first, and by their excess.
@@ -328,7 +348,7 @@ def _best_set(
             takes_absent = prices[m + absent] < prices[m]
             cost = prices[m + absent] if takes_absent else prices[m]
             score = (
-                _score(rows, harm, expected, people, total, objective, reach, min_people, at_least + paid + cost)
+                _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
                 - paid
                 - cost
             )
@@ -344,11 +364,11 @@ def _best_set(
 @inner  # type: ignore[untyped-decorator]
 def _score(
     rows: float, harm: float, expected: float, people: float, total: Array, objective: int, reach: Array,
-    min_people: float, at_least: float,
+    fewest: Array, at_least: float,
 ) -> Any:  # fmt: skip
     """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`."""
     rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
-    if people < min_people or total[3] - people < min_people:
+    if people < fewest[0] or total[3] - people < fewest[1]:
         return -np.inf
     if objective == RATE:
         return _rate_score(harm, rows, expected, harm_outside, rest, expected_outside, at_least)

@@ -13,6 +13,13 @@ SEED = 42
 another, so that nobody gets another answer, or a limit that holds, by asking again with another seed."""
 
 
+SHARES = (0.02, 0.05, 0.1, 0.2, 0.5)
+"""Of the people, for whose groups it is always said what is ruled out."""
+MAX_SHARE = 0.9
+"""Of the people: something is ruled out for groups up to it. The difference of a larger one hangs on the few who are
+not in it, so that its bound would hide those of all others."""
+
+
 @dataclass(frozen=True)
 class Settings:
     """See `bdt_core.groups.scan.find_worst_groups` for what they mean."""
@@ -24,8 +31,8 @@ class Settings:
     alpha: float = 0.05
     share: float = 1.0
     """Of alpha: what a group has to reach where this search is one of several."""
-    limited_shares: tuple[float, ...] = ()
-    """Larger shares than `min_share`, for whose groups something is ruled out, too."""
+    larger_shares: tuple[float, ...] = ()
+    """For whose groups something is ruled out besides those of `min_share`, as far as they are larger; ever larger."""
 
     @property
     def level(self) -> float:

@@ -15,7 +15,7 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.groups.cells import CodedColumn, LeftOutColumn
 from bdt_core.groups.scan.alike import Alike, fit_strata
-from bdt_core.groups.scan.bounds import highest_bound
+from bdt_core.groups.scan.bounds import Highest, highest_bounds
 from bdt_core.groups.scan.climbing import Climb, Found
 from bdt_core.groups.scan.columns import fit_columns
 from bdt_core.groups.scan.curse import winners_curse
@@ -25,7 +25,7 @@ from bdt_core.groups.scan.null import p_value, scores_by_chance
 from bdt_core.groups.scan.reach import reach_of_bounds
 from bdt_core.groups.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
-from bdt_core.groups.scan.settings import SEED, Settings
+from bdt_core.groups.scan.settings import MAX_SHARE, SEED, Settings
 from bdt_core.metrics import Better
 from bdt_core.said import say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
@@ -99,19 +99,15 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     if reason is None:
         language = Language.of(columns, frame)
         scan_rows = _scan_rows(frame, outcome, language, alike, persons, question)
-        climb = Climb(scan_rows, language, fewest)
+        climb = Climb(scan_rows, language, (fewest, fewest))
         search = _Search(table, frame, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
-        certificates = [
-            one
-            for share in (settings.min_share, *settings.limited_shares)
-            if (one := search.certificate(share, people))
-        ]
+        certificates = search.certificates(people)
     found = WorstGroups(
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
         certificate=certificates[0] if certificates else None,
-        limited=tuple(certificates[1:]),
+        of_larger_groups=tuple(certificates[1:]),
         searched=Searched(
             tuple(map(SearchedColumn.of, columns)), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
         ),
@@ -292,23 +288,37 @@ class _Search:
         """How far upper bounds reach."""
         return reach_of_bounds(self.climb.rows, self.settings.alpha)
 
-    def certificate(self, min_share: float, people: int) -> Certificate | None:
-        """The largest difference that is not ruled out, of any group of the language with this share of the people.
+    def certificates(self, people: int) -> list[Certificate]:
+        """The largest difference that is not ruled out of any group of the language, by shares of the people.
 
         The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and
         the largest of all upper bounds is no lower. So there is nothing to correct for.
         """
-        fewest = self.settings.fewest(min_share, people)
-        climb = replace(self.climb, min_people=fewest, max_conditions=MAX_DESCRIBED)
-        highest = highest_bound(climb, self.frame, self.reach)
-        if highest is None:
-            return None
+        least = max(self.settings.min_share, self.settings.min_rows / people)
+        shares = [least, *(one for one in self.settings.larger_shares if one > least)]
+        fewest = [self.settings.fewest(one, people) for one in shares]
+        outside = self.settings.fewest(1.0 - MAX_SHARE, people)
+        climb = replace(self.climb, fewest=(fewest[0], outside), max_conditions=MAX_DESCRIBED)
+        most = min(MAX_SHARE, 1.0 - self.settings.min_rows / people)
+        bounds = zip(shares, highest_bounds(climb, self.frame, self.reach, fewest), strict=True)
+        certificates: list[Certificate] = []
+        for share, highest in reversed(list(bounds)):
+            if highest is None:
+                continue
+            of_share = self._certificate(share, most, highest)
+            if certificates and certificates[-1].largest_difference > of_share.largest_difference:
+                of_share = replace(certificates[-1], min_share=share)  # larger groups are among those of this share
+            certificates.append(of_share)
+        return certificates[::-1]
+
+    def _certificate(self, min_share: float, max_share: float, highest: Highest) -> Certificate:
         climb, found = highest.climb, highest.found
         of_group, sign = self._measured(found, climb, self.alike), self.question.harm_sign
         bound = sign * of_group.difference + float(ndtri(1.0 - self.settings.alpha)) * of_group.error
         return Certificate(
             largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
-            min_share=max(min_share, self.settings.min_rows / people),
+            min_share=min_share,
+            max_share=max_share,
             confidence=1.0 - self.settings.alpha,
             rows=of_group.all_rows,
             words=words.all_of([one.words for one in climb.language.conditions(found.state)]),

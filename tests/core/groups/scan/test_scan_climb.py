@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from bdt_core.groups.scan.bounds import highest_bound
+from bdt_core.groups.scan.bounds import highest_bounds
 from bdt_core.groups.scan.climbing import Climb
 from bdt_core.groups.scan.columns import fit_columns
 from bdt_core.groups.scan.language import FORMS, Language
@@ -22,7 +22,9 @@ def climb_of(frame: pd.DataFrame, harm: np.ndarray, *, strata: np.ndarray | None
     is_rate = set(np.unique(harm)) <= {0.0, 1.0}
     strata = np.zeros(len(frame), dtype=np.int64) if strata is None else strata
     return Climb(
-        ScanRows(coded_rows(frame, language), harm, strata, None, is_rate, np.arange(len(frame))), language, min_people
+        ScanRows(coded_rows(frame, language), harm, strata, None, is_rate, np.arange(len(frame))),
+        language,
+        (min_people, min_people),
     )
 
 
@@ -42,7 +44,7 @@ def every_condition(one, has_missing: bool):
 def penalised_score(climb: Climb, state: np.ndarray) -> float:
     inside, scores = climb.rows.inside(state), scored(climb.rows)
     n, rest = inside.sum(), (~inside).sum()
-    if min(n, rest) < climb.min_people:
+    if min(n, rest) < climb.fewest[0]:
         return -np.inf
     harm, expected = (np.array([one[inside].sum(), one[~inside].sum()]) for one in (scores.harm, scores.expected))
     if climb.rows.is_rate:
@@ -120,7 +122,7 @@ def test_the_highest_bound_is_that_of_all_groups_with_every_value_as_a_cut(kind:
     worse = frame["number"].between(13.3, 21.9).to_numpy() & (frame["letter"] != "b").to_numpy()
     harm = (rng.random(300) < 0.2 + 0.7 * worse).astype(float) if kind == "rate" else rng.normal(size=300) + 2 * worse
     climb, reach = climb_of(frame, harm, min_people=40), np.array([[1.7], [1.6], [0.0]])
-    highest = highest_bound(climb, frame, reach)
+    (highest,) = highest_bounds(climb, frame, reach, [40])
     best = max(highest_by_hand(frame, harm, set(some)) for m in (1, 2, 3) for some in combinations("abc", m))
     assert best / 1.1 <= highest.found.score <= best + 1e-9
     assert highest.found.score > climb.best_bound(reach).score
