@@ -22,6 +22,7 @@ NAMES = (
     "over_time",
     "privacy",
     "production",
+    "ruled_out",
     "scanning",
     "slices",
     "splits",

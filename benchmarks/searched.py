@@ -218,34 +218,6 @@ def intervals(design: str, runs: int, n: int = 1500, permutations: int = 39) -> 
     return Named(len(reaches), missed, missed_by_plain, float(np.mean(reaches)) if reaches else 0.0)
 
 
-@dataclass(frozen=True)
-class RuledOut:
-    """How many certificates are false, and how far they, and the bound of one who knows the group, lie above it."""
-
-    missed: int
-    above: float
-    above_known: float
-
-
-def certificates(design: str, runs: int, n: int = 1000) -> RuledOut:
-    """How often no group is worse than the certificate says; the design may be "none"."""
-    missed, above = 0, []
-    for run in range(runs):
-        rng = np.random.default_rng([5, run])
-        frame = people(rng, n)
-        y, means = (events(rng, np.full(n, 0.2)), np.zeros(n)) if design == "none" else DESIGNS[design](rng, frame)
-        certificate = scan(frame, y, permutations=19).certificate
-        assert certificate is not None
-        group = GROUPS.get(design, young)(frame)
-        true = means[group].mean() - means[~group].mean()
-        error = np.sqrt(sum(y[side].var(ddof=1) / side.sum() for side in (group, ~group)))
-        missed += certificate.largest_difference < true
-        known = y[group].mean() - y[~group].mean() + 1.645 * error
-        above.append((certificate.largest_difference - true, known - true))
-    ours, oracle = np.mean(above, axis=0).tolist()
-    return RuledOut(missed, ours, oracle)
-
-
 def _classes(x: Floats, several: int) -> Floats:
     """Equally large classes of a normal number."""
     return np.asarray(np.floor(stats.norm.cdf(x) * several))
@@ -346,22 +318,19 @@ def missed_alike(design: str, runs: int, n: int, first: int = 0) -> tuple[int, i
 
 
 def studied(runs: int) -> dict[str, Any]:
-    """All of it; intervals and certificates of a third of the tables."""
+    """All of it; intervals of a third of the tables."""
     held = {"held": ".1%"}
-    nothing, named, ruled_out = (list(of(runs // share)) for of, share in ((_alarms, 1), (_named, 3), (_ruled_out, 3)))
+    nothing, named = list(_alarms(runs)), list(_named(runs // 3))
     return {
         "runs": runs,
         "bound": int(stats.binom.ppf(0.999, runs, 0.05)),
         "alarms": table({"outcome": "", "table": "", "rows": ",", "confirmed": ".1%"}, nothing),
         "named": table({"planted": "", "named": "", **held, "held, plain": ".1%", "reach": ".1f"}, named),
-        "ruled_out": table(
-            {"planted": "", "tables": "", **held, "above": ".2f", "above, by one who knows": ".2f"}, ruled_out
-        ),
         "alike": table(
             {"outcome and factors": "", "true difference": "+.3f", **held, "held, by one who knows": ".1%"},
             list(_remaining(runs)),
         ),
-        **together(nothing, named, ruled_out),
+        **together(nothing, named),
     }
 
 
@@ -392,7 +361,7 @@ def again(runs: int) -> dict[str, Any]:
     return {"runs": runs, "alike": table(before["alike"]["columns"], lines), "few": FEW_HELD}
 
 
-def together(nothing: list[list[Any]], named: list[list[Any]], ruled_out: list[list[Any]]) -> dict[str, Any]:
+def together(nothing: list[list[Any]], named: list[list[Any]]) -> dict[str, Any]:
     """Of all tables of each kind."""
     confirmed = [line[-1] for line in nothing]
     groups = [int(line[1].split()[0]) for line in named]
@@ -402,8 +371,6 @@ def together(nothing: list[list[Any]], named: list[list[Any]], ruled_out: list[l
         "all_alarms": float(np.mean(confirmed)),
         "all_held": float(np.average([line[2] for line in named], weights=groups)),
         "all_held_plain": float(np.average([line[3] for line in named], weights=groups)),
-        "certificates": sum(line[1] for line in ruled_out),
-        "certificates_held": float(np.average([line[2] for line in ruled_out], weights=[one[1] for one in ruled_out])),
     }
 
 
@@ -420,13 +387,6 @@ def _named(runs: int) -> Iterator[list[Any]]:
         held = (1 - one / max(found.named, 1) for one in (found.missed, found.missed_by_plain))
         yield [design, f"{found.named} of {runs}", *held, found.reach]
         print(f"interval of a named group: {design}", flush=True)
-
-
-def _ruled_out(runs: int) -> Iterator[list[Any]]:
-    for design in (*GROUPS, "none"):
-        found = certificates(design, runs)
-        yield [design, runs, 1 - found.missed / runs, found.above, found.above_known]
-        print(f"certificate: {design}", flush=True)
 
 
 def _remaining(runs: int) -> Iterator[list[Any]]:

@@ -10,7 +10,18 @@ from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING, TypeVar
 
-from bdt_core.report import apart, clusters, first_page, groups, local_bias, mitigation, slices, tree, worst_groups
+from bdt_core.report import (
+    apart,
+    clusters,
+    first_page,
+    groups,
+    local_bias,
+    mitigation,
+    ruled_out,
+    slices,
+    tree,
+    worst_groups,
+)  # fmt: skip
 from bdt_core.report.catalogue import AS_WRITTEN, say_in
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures_of_depth import figures_of_depth
@@ -114,5 +125,6 @@ FIGURES: dict[str, Callable[[Printed, FigureWords], Sheet]] = {
     "local_bias": local_bias.draw,
     "mitigation": mitigation.draw,
     "tree": tree.draw,
+    "ruled_out": ruled_out.draw,
 }
 _OF_CLUSTERS = ("clusters", "apart", "tree")

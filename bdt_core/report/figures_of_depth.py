@@ -1,4 +1,4 @@
-"""Presence of figures on intersections, local bias and mitigation; templates ask for it."""
+"""Presence of figures on groups that were searched, local bias and mitigation; templates ask for it."""
 
 from __future__ import annotations
 
@@ -11,10 +11,11 @@ if TYPE_CHECKING:
 
 
 def figures_of_depth(document: Document) -> tuple[str, ...]:
-    """Figures on intersections, local bias and mitigation that a document has."""
+    """Figures on groups that were searched, local bias and mitigation that a document has."""
     searched, local = document.slices, document.local_bias
     there = {
         "worst_groups": document.worst_groups and document.worst_groups.groups,
+        "ruled_out": document.worst_groups and document.worst_groups.of_larger_groups,
         "slices": searched and slices.drawn_slices(searched),
         "slices_lattice": searched and len(searched.lattice) > 1,
         "local_bias": local and any(local_bias.pair(one) for one in local.logan.clusters),

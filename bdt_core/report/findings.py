@@ -62,8 +62,10 @@ def headline(found: Findings | None, ruled_out: Certificate | None, unit: words.
         return none
     than = "people like them" if found is not None and found.legitimate else "everybody else"
     return (
-        f"{none} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of at least "
-        f"{words.percent(ruled_out.min_share)} of the people that fares worse in {short} than {than} by more than "
+        f"{none} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of "
+        f"{words.percent(ruled_out.min_share)} to {words.percent(ruled_out.max_share)} of the people that up to "
+        f"{ruled_out.max_conditions} conditions describe "
+        f"and that fares worse in {short} than {than} by more than "
         f"{words.size(ruled_out.largest_difference, unit)}; smaller differences are not."
     )
 

@@ -31,6 +31,7 @@ from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
 
 if TYPE_CHECKING:
     from bdt_core.groups.conditions import GroupCondition
+    from bdt_core.groups.scan.results import WorstGroups
     from bdt_core.inference.alike import AlikeComparison
     from bdt_core.ranking import Finding
     from bdt_core.report.document import Document, Printed
@@ -166,11 +167,19 @@ class DeclaredWorst:
 
 
 @dataclass(frozen=True)
-class Bound:
-    """What is ruled out: groups of at least this share that fare worse by more than this, in so many of such audits."""
+class Unseen:
+    """Groups of at least this share may fare worse by up to so much."""
 
     share: Amount
     largest: Amount
+
+
+@dataclass(frozen=True)
+class Bound:
+    """What is not ruled out: groups of at least `share` were looked at, and so many of such audits are right."""
+
+    share: Amount
+    unseen: tuple[Unseen, ...]
     right: Amount
 
 
@@ -495,7 +504,6 @@ def _first_page(document: Document) -> FirstPage:
     first_sight = _first_sight(document, names, groups)
     named = [one.conditions for one in (*groups, first_sight) if one is not None]
     scan = document.worst_groups
-    ruled_out = scan.certificate if scan else None
     facets = document.groups.facets if document.groups else ()
     return FirstPage(
         title=document.spec.get("title") or names.plain(document.name).capitalize(),
@@ -535,13 +543,7 @@ def _first_page(document: Document) -> FirstPage:
         declared_worst=_declared_worst(document, names, named),
         more_groups=len(findings[_NAMED:]),
         factors=tuple(map(names.column, factors_in(document.spec))),
-        bound=None
-        if ruled_out is None
-        else Bound(
-            amount_of_share(ruled_out.min_share),
-            amount_of_difference(ruled_out.largest_difference, unit, names, floor=False),
-            amount_of_chosen_share(ruled_out.confidence),
-        ),
+        bound=_bound(scan, unit, names),
         too_small=tuple(
             dict.fromkeys(
                 names.levels(facet.columns, group.values)
@@ -565,6 +567,23 @@ def _first_page(document: Document) -> FirstPage:
         nearly_repeated=nearly_repeated_in(document.warnings),
         warnings=len(remarks(document)),
         mitigated=document.mitigation is not None,
+    )
+
+
+def _bound(scan: WorstGroups | None, unit: Unit, names: PlainNames) -> Bound | None:
+    """What is not ruled out of groups of two sizes, those that readers ask for."""
+    if scan is None or scan.certificate is None:
+        return None
+    told = dict.fromkeys(scan.ruled_out(share) or scan.certificate for share in (0.1, 0.5))
+    return Bound(
+        amount_of_share(scan.certificate.min_share),
+        tuple(
+            Unseen(
+                amount_of_share(one.min_share), amount_of_difference(one.largest_difference, unit, names, floor=False)
+            )
+            for one in told
+        ),
+        amount_of_chosen_share(scan.certificate.confidence),
     )
 
 

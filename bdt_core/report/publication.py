@@ -763,10 +763,11 @@ def _ruled_out(certificate: Certificate, variable: parts.BiasVariable) -> str:
     most = certificate.largest_difference
     most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
     return (
-        f"Ruled out, with {certificate.confidence * 100:.4g} % confidence, is a group of at least "
-        f"{certificate.min_share:.0%} of the people that fares worse in {variable.short} than others by more than "
-        f"{words.size(most, variable.unit)}."
-    ).replace("% of", " % of")
+        f"Ruled out, with {certificate.confidence * 100:.4g} % confidence, is a group of "
+        f"{certificate.min_share * 100:.0f} % to {certificate.max_share * 100:.0f} % of the people that up to "
+        f"{certificate.max_conditions} conditions describe and that fares worse in {variable.short} than others by "
+        f"more than {words.size(most, variable.unit)}."
+    )
 
 
 def _rough(x: float, unit: words.Unit) -> str:

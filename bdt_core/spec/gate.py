@@ -88,6 +88,11 @@ class GateLimit(Section):
 
     @property
     def least_share(self) -> float | None:
+        """Share of the people below which groups are not judged."""
+        return None
+
+    @property
+    def ruled_out_share(self) -> float | None:
         """Share of the people from which on the search for the worst group has to rule groups out for it."""
         return None
 
@@ -280,8 +285,17 @@ class WorstGroupLimit(GateLimit):
         lt=0.5,
         description=(
             "Groups of a smaller share of the people are not judged, and named where they are proven to fare worse. "
-            "Default: every proven group is judged, and those from worst_groups.min_share on are ruled out where it "
-            "passes."
+            "Default: every proven group is judged."
+        ),
+    )
+    ruled_out_from: float = Field(
+        0.05,
+        gt=0,
+        lt=0.5,
+        description=(
+            "Of worst_group: a pass rules out every group from this share of the people on, or from min_share where "
+            "that is more. Smaller groups are searched, and a proven one breaks the limit, but few rows cannot rule "
+            "them out."
         ),
     )
     of: Literal["raw", "remaining"] | None = Field(
@@ -310,12 +324,19 @@ class WorstGroupLimit(GateLimit):
             raise ValueError('"facet" goes with "check: declared_group"; worst_group judges every group that is found')
         if self.check == "declared_group" and self.of == "remaining":
             raise ValueError('"of: remaining" goes with "check: worst_group"; declared groups are compared as they are')
+        if self.check == "declared_group" and "ruled_out_from" in self.model_fields_set:
+            raise ValueError('"ruled_out_from" goes with "check: worst_group"; every declared group is judged')
         return self
 
     @property
     def least_share(self) -> float | None:
         """Smaller groups are not judged."""
         return self.min_share
+
+    @property
+    def ruled_out_share(self) -> float:
+        """No smaller group than is judged has to be ruled out."""
+        return max(self.min_share or 0.0, self.ruled_out_from)
 
     def people(self) -> str:
         """A group."""

@@ -40,13 +40,13 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             return scope_of("declared", **shared, columns=tuple(columns))
         alike = factors_compared(limit.of, results.outcome.spec)
         searched = _searched(limit, results)
-        ruled_out = searched.ruled_out(limit.min_share) if searched else None
+        ruled_out = searched.ruled_out(limit.ruled_out_share) if searched else None
         return scope_of(
             "groups",
             **shared,
             of="remaining" if alike else "raw",
             alike=alike,
-            conditions=searched.searched.max_conditions if searched else None,
+            conditions=ruled_out.max_conditions if ruled_out else None,
             ruled_out_from=ruled_out.min_share if ruled_out else None,
         )
 
@@ -69,9 +69,16 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
         unit = self.unit_of(outcome, report.bias_variable.unit)
         difference, low, high = (words.size(x, unit) for x in (outcome.difference, outcome.low, outcome.high))
         if outcome.group is None:
-            return row._replace(value=say("any group by at most {size}", size=high), value_note="")
-        bounds = say("at least {least}, any group at most {most}", least=low, most=high)
+            who = _ruled_out(outcome)
+            return row._replace(value=say("{who} by at most {size}", who=who, size=high), value_note="")
+        bounds = say("at least {least}, {who} at most {most}", least=low, who=_ruled_out(outcome), most=high)
         return row._replace(value=say("{size} worse", size=difference), value_note=bounds)
+
+
+def _ruled_out(outcome: WorstGroupLimitResult) -> str:
+    """Of whom the upper bound is; all declared groups are judged."""
+    share = outcome.scope.ruled_out_from if outcome.scope else None
+    return say("any group") if share is None else say("any group of at least {N} of the people", N=words.percent(share))
 
 
 def _searched(limit: WorstGroupLimit, results: AuditResults) -> WorstGroups | None:

@@ -56,8 +56,8 @@ class Scope(Result):
 
     Examples
     --------
-    >>> scope_of("groups", measured="error", better="lower", confidence=0.95, conditions=3, min_share=0.3).text
-    'any group of at least 30.0 % of the people that up to 3 conditions describe'
+    >>> scope_of("groups", measured="error", better="lower", confidence=0.95, conditions=4, min_share=0.3).text
+    'any group of at least 30.0 % of the people that up to 4 conditions describe'
     """
 
     people: People

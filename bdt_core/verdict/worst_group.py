@@ -79,7 +79,7 @@ def judge_worst_group(
         found does so by more. Otherwise inconclusive, with the number of rows that would tell.
     """
     most = default if limit.max_difference is None else limit.max_difference
-    ruled_out = worst.ruled_out(limit.min_share) if worst else None
+    ruled_out = worst.ruled_out(limit.ruled_out_share) if worst else None
     if worst is None or ruled_out is None:
         reason: str = NOT_SEARCHED
         if worst is not None:
@@ -88,15 +88,29 @@ def judge_worst_group(
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, worst, ruled_out), tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, worst, ruled_out, than, limit.min_share)
-    if verdict == "pass" and limit.min_share is not None and limit.min_share < ruled_out.min_share:
+    if verdict == "pass" and limit.ruled_out_share < ruled_out.min_share:
         verdict = "inconclusive"
         yet = say(
             "Yet groups from {N} of the people are limited, and smaller ones were not searched: lower "
             "worst_groups.min_share, or bring more rows.",
-            N=words.percent(limit.min_share),
+            N=words.percent(limit.ruled_out_share),
         )
         sentence = sentences(sentence, yet)
+    elif verdict == "pass":
+        sentence = sentences(sentence, _of_smaller(limit, worst, ruled_out))
     return _result(limit, most, verdict, sentence, judged, ruled_out)
+
+
+def _of_smaller(limit: WorstGroupLimit, worst: WorstGroups, ruled_out: Certificate) -> str:
+    """What is said of groups that are judged, and too small to be ruled out."""
+    searched = worst.certificate
+    least = max(limit.min_share or 0.0, ruled_out.min_share if searched is None else searched.min_share)
+    if least >= ruled_out.min_share:
+        return ""
+    return say(
+        "Smaller groups, from {N} of the people on, were searched, and none is proven to fare worse by more.",
+        N=words.percent(least),
+    )
 
 
 def _evidence(
@@ -126,9 +140,10 @@ def _sentence(
     size = words.size(most, unit)
     confidence = Numeral(f"{ruled_out.confidence * 100:.4g}")
     bound = say(
-        "no group of at least {N} of the people that conditions on these columns describe fares worse in {measure} "
+        "no group of {N} to {Nmost} of the people that conditions on these columns describe fares worse in {measure} "
         "than {than} by more than {size} ({Nlevel} % confidence)",
         N=words.percent(ruled_out.min_share),
+        Nmost=words.percent(ruled_out.max_share),
         measure=of_ours(worst.outcome),
         than=of_ours(than),
         size=words.size(ruled_out.largest_difference, unit),

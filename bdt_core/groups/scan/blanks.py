@@ -326,7 +326,6 @@ def _search(rows: AuditTable, frame: pd.DataFrame, is_blank: Mask, spec: AuditSp
         max_groups=_MOST_GROUPS,
         permutations=max(PERMUTATIONS, int(np.ceil(1.0 / level - 1e-9)) - 1),
         alpha=spec.significance.alpha,
-        random_state=spec.split.random_state,
         share=share,
     )
     used = [*columns, *([KEY] if key else [])]

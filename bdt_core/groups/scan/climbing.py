@@ -8,7 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.groups.scan.language import MAX_CONDITIONS, Language
-from bdt_core.groups.scan.rows import ScanRows, Scored, stratum_means
+from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, Scored, stratum_means
+
+_NO_REACH = np.zeros((3, 1))
+_STATES, _NUMBERS = 1_000, 4_000_000
+"""States that are remembered, and their sums, at most."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -20,6 +24,39 @@ class Found:
 
 
 @dataclass(frozen=True, eq=False)
+class Memory:
+    """Sums over rows that climbs came by, for others over the same rows and columns for the same scores.
+
+    Attributes
+    ----------
+    rows : ScanRows
+    keys : ndarray of uint64, shape (m,)
+    known : ndarray of float64, shape (m, cells, 4)
+    remembered : ndarray of int64, shape (1,)
+    """
+
+    rows: ScanRows
+    keys: NDArray[np.uint64]
+    known: Floats
+    remembered: Numbers
+
+    @classmethod
+    def of(cls, climb: Climb) -> Memory:
+        """Empty, with room for as many states as is sensible."""
+        cells = int(climb.language.offsets[-1])
+        return cls._with_room(climb.rows, min(_STATES, _NUMBERS // (4 * cells)), cells)
+
+    @classmethod
+    def none(cls, climb: Climb) -> Memory:
+        """Without room."""
+        return cls._with_room(climb.rows, 0, int(climb.language.offsets[-1]))
+
+    @classmethod
+    def _with_room(cls, rows: ScanRows, room: int, cells: int) -> Memory:
+        return cls(rows, np.empty(room, np.uint64), np.empty((room, cells, 4)), np.zeros(1, np.int64))
+
+
+@dataclass(frozen=True, eq=False)
 class Climb:
     """Rows, and the language whose groups are looked at.
 
@@ -27,46 +64,63 @@ class Climb:
     ----------
     rows : ScanRows
     language : Language
-    min_people : float
-        Fewest people of a group, and outside of it; see `ScanRows.people`.
+    fewest : tuple of float
+        People of a group, and outside of it; see `ScanRows.people`.
+    max_conditions : int
+        Most conditions of a group.
+    singles : int
+        Single conditions that are started from, each the best of its column.
     """
 
     rows: ScanRows
     language: Language
-    min_people: float
+    fewest: tuple[float, float]
+    max_conditions: int = MAX_CONDITIONS
+    singles: int = 10
 
-    def drawn(self, most: int, random_state: int) -> Climb:
-        """The same search on so many rows at most."""
-        rows = self.rows.drawn(most, random_state)
-        return Climb(rows, self.language, max(2, round(self.min_people * rows.rows / self.rows.rows)))
+    def drawn(self, most: int, number: int) -> Climb:
+        """The same search on so many rows at most: others in each search, by its number."""
+        rows = self.rows.drawn(most, number)
+        inside, outside = (max(2, round(people * rows.rows / self.rows.rows)) for people in self.fewest)
+        return replace(self, rows=rows, fewest=(inside, outside))
 
     def with_harm(self, harm: NDArray[np.float64]) -> Climb:
         """The same search for other outcomes."""
         return replace(self, rows=replace(self.rows, harm=harm))
 
-    def best(self, scores: Scored) -> Found:
+    def started_from(self, found: Found) -> Climb:
+        """The same search, from one group alone."""
+        return replace(self, language=replace(self.language, starts=found.state[None]), singles=0)
+
+    def best(self, scores: Scored, memory: Memory | None = None) -> Found:
         """The group of the best score."""
         from bdt_core.groups.scan import kernels  # the compiler takes a third of a second to import
 
-        return self._climb(scores, kernels.RATE if self.rows.is_rate else kernels.MEAN, self.language.prices)
+        return self._climb(scores, kernels.RATE if self.rows.is_rate else kernels.MEAN, self.language.prices, memory)
 
-    def best_bound(self, z: float) -> Found:
-        """The group whose difference has the highest upper bound, so many standard errors up; conditions are free."""
+    def best_bound(self, reach: Floats, memory: Memory | None = None) -> Found:
+        """The group whose difference has the highest upper bound; conditions are free."""
         from bdt_core.groups.scan import kernels
 
         harm, means = self.rows.harm, stratum_means(self.rows.harm, self.rows.strata)[self.rows.strata]
         free = np.zeros_like(self.language.prices)
         if self.rows.is_rate:
-            return self._climb(Scored(harm, means, is_rate=True), kernels.RATE_BOUND, free, z)
+            return self._climb(Scored(harm, means, is_rate=True), kernels.RATE_BOUND, free, memory, reach)
         apart = harm - means
-        return self._climb(Scored(apart, apart * apart, is_rate=False), kernels.MEAN_BOUND, free, z)
+        return self._climb(Scored(apart, apart * apart, is_rate=False), kernels.MEAN_BOUND, free, memory, reach)
 
-    def _climb(self, scores: Scored, objective: int, prices: NDArray[np.float64], z: float = 0.0) -> Found:
+    def _climb(
+        self, scores: Scored, objective: int, prices: Floats, memory: Memory | None, reach: Floats = _NO_REACH
+    ) -> Found:
         from bdt_core.groups.scan import kernels
 
+        if memory is None or memory.rows is not self.rows:
+            memory = Memory.none(self)
         state = np.empty(int(self.language.offsets[-1]), dtype=np.uint8)
         score = kernels.climb(
             self.rows.cells, scores.harm, scores.expected, self.rows.people, self.language.offsets,
-            self.language.ordered, prices, self.language.starts, objective, z, self.min_people, MAX_CONDITIONS, state,
+            self.language.ordered, prices, self.language.starts, objective, reach,
+            np.array(self.fewest, dtype=np.float64), self.max_conditions, self.singles,
+            memory.keys, memory.known, memory.remembered, state,
         )  # fmt: skip
         return Found(float(score), state)

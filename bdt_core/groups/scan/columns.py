@@ -78,9 +78,13 @@ def _fit_numbers(sample: pd.DataFrame, name: str, bins: int, share: float) -> Co
         return SAME_VALUE
     if looks_like_identifier(known, np.unique(known).size, share):
         return IS_IDENTIFIER
+    return cut_at(name, known, quantile_ends(known, min(bins, max(known.size // _ROWS_PER_BIN, 2))))
+
+
+def cut_at(name: str, known: NDArray[np.float64], ends: NDArray[np.intp]) -> OrderedColumn:
+    """A column of sorted numbers whose intervals, but for the last, end at these places among them."""
     whole = are_whole(known)
-    bins = min(bins, max(known.size // _ROWS_PER_BIN, 2))
-    last = np.concatenate([quantile_ends(known, bins), [known.size - 1]])
+    last = np.concatenate([ends, [known.size - 1]])
     first = np.concatenate([[0], last[:-1] + 1])
     largest, smallest = known[last].tolist(), known[first].tolist()
     edges = largest[:-1] if whole else [_between(*two) for two in zip(largest, smallest[1:], strict=False)]

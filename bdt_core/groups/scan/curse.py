@@ -16,13 +16,12 @@ from numpy.typing import NDArray
 from bdt_core.groups.scan.climbing import Climb
 from bdt_core.groups.scan.measuring import design_effect, measured
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, scored
+from bdt_core.groups.scan.settings import SEED
 from bdt_core.groups.scan.units import Places, Units
 from bdt_core.table.pool import mapped
 
 TABLES = 40
 _FEWEST_NAMED = 10
-_SEED = 42
-"""The seed that an audit has as it comes."""
 
 
 @dataclass(frozen=True)
@@ -44,9 +43,6 @@ def winners_curse(
 ) -> Curse | None:
     """Errors of what is named in tables like the one at hand.
 
-    They are drawn alike from every seed of the search: so few tables give an interval that is .2 standard errors
-    longer or shorter, which would decide whose is the first of two findings that harm about as many people.
-
     Parameters
     ----------
     climb : Climb
@@ -65,7 +61,7 @@ def winners_curse(
     Curse or None
         None where too few tables led to a name.
     """
-    error = partial(_error, climb, Drawing.of(climb.rows, inside, strength), threshold, _SEED + number)
+    error = partial(_error, climb, Drawing.of(climb.rows, inside, strength), threshold, SEED + number)
     errors = [one for one in mapped(error, range(TABLES)) if one is not None]
     if len(errors) < _FEWEST_NAMED:
         return None

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from numba import boolean, float64, int64, njit, uint8, uint16
+from numba import boolean, float64, int64, njit, uint8, uint16, uint64
 
 Array = np.ndarray[Any, Any]
 
@@ -20,7 +20,6 @@ once = njit(inline="always")  # called in one place, of which it becomes a part:
 RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
 """What is maximised: the log likelihood ratio of a rate or of a mean, or an upper bound of either's difference."""
 _LEAST_GAIN = 1e-9
-_SINGLES = 10
 _REMEMBERED = 1 << 10
 """States that climbs have been at, which no other need climb from again."""
 
@@ -36,9 +35,13 @@ def climb(
     prices: Array,
     starts: Array,
     objective: int,
-    z: float,
-    min_people: float,
+    reach: Array,
+    fewest: Array,
     max_conditions: int,
+    most_singles: int,
+    keys: Array,
+    known: Array,
+    remembered: Array,
     best_state: Array,
 ) -> Any:
     """The group of the best score that is reached from several starts.
@@ -61,13 +64,18 @@ def climb(
     prices : float64 array of shape (columns, most)
         Of an ordered column by form (see `bdt_core.groups.scan.language.FORMS`), of others by the number of values.
     starts : uint8 array of shape (starts, cells)
-        States; the best single condition of each column is tried before them.
+        States; the best single conditions are tried before them.
     objective : int
-    z : float
-        Standard errors that bounds reach.
-    min_people : float
-        Fewest people inside and outside.
+    reach : float64 array of shape (3, k)
+        Of bounds, by the logarithm of the people to the base 2: how many standard errors they reach above the mean
+        inside, and below the one outside; and a value that is counted once more where others may not tell the spread.
+    fewest : float64 array of shape (2,)
+        People inside, and outside.
     max_conditions : int
+    most_singles : int
+        How many single conditions, each the best of its column, are tried.
+    keys, known, remembered : uint64 array of shape (m,), float64 of (m, cells, 4), int64 of (1,)
+        Sums of states that climbs over the same rows came by, and how many there are; written to while there is room.
     best_state : uint8 array of shape (cells,)
         Written to.
 
@@ -80,9 +88,8 @@ def climb(
     sums = np.empty((offsets[columns], 4))
     state = np.empty(offsets[columns], np.uint8)
     _fill(state, 1)
-    singles, total = _single_conditions(
-        cells, harm, expected, people, offsets, ordered, prices, objective, z, min_people, state, sums
-    )
+    _recall_or_add_up(_key(state), cells, harm, expected, people, state, offsets, keys, known, remembered, sums)
+    singles, total = _single_conditions(offsets, ordered, prices, objective, reach, fewest, most_singles, sums)
     best = -np.inf
     _fill(best_state, 1)
     condition = np.empty(offsets[columns], np.uint8)
@@ -106,7 +113,7 @@ def climb(
                 visited[seen] = key
                 seen += 1
             constrained = _constrained(state, offsets)
-            _add_up(cells, harm, expected, people, state, constrained, sums)
+            _recall_or_add_up(key, cells, harm, expected, people, state, offsets, keys, known, remembered, sums)
             paid = 0.0
             for j in range(columns):
                 paid += price[j]
@@ -116,8 +123,8 @@ def climb(
                 if constrained.size >= max_conditions and not _is_constrained(state, first, last):
                     continue
                 reached, cost = _best_condition(
-                    sums[first:last], ordered[j], prices[j], total, objective, min_people, paid - price[j], score,
-                    condition[first:last],
+                    sums[first:last], ordered[j], prices[j], total, objective, reach, fewest, paid - price[j],
+                    score, condition[first:last],
                 )  # fmt: skip
                 if reached > score + _LEAST_GAIN:
                     score, changed, changed_price = reached, j, cost
@@ -137,7 +144,7 @@ _NUMBERS, _CELLS = float64[::1], int64[::1]
 CALLED_WITH = {
     climb: (
         uint16[:, ::1], _NUMBERS, _NUMBERS, _NUMBERS, _CELLS, boolean[::1], float64[:, ::1], uint8[:, ::1],
-        int64, float64, int64, int64, uint8[::1],
+        int64, float64[:, ::1], _NUMBERS, int64, int64, uint64[::1], float64[:, :, ::1], _CELLS, uint8[::1],
     )
 }  # fmt: skip
 """What takes longest to compile, and the types that `bdt_core.groups.scan.climbing` calls it with."""
@@ -154,34 +161,52 @@ def price(state: Array, offsets: Array, ordered: Array, prices: Array) -> Any:
 
 @once  # type: ignore[untyped-decorator]
 def _single_conditions(
-    cells: Array, harm: Array, expected: Array, people: Array, offsets: Array, ordered: Array, prices: Array,
-    objective: int, z: float, min_people: float, everybody: Array, sums: Array,
+    offsets: Array, ordered: Array, prices: Array, objective: int, reach: Array, fewest: Array, most_singles: int,
+    sums: Array,
 ) -> Any:  # fmt: skip
-    """The best condition of each column alone, the best columns first; and the sums over all rows."""
+    """The best condition of each column alone, the best columns first; and the sums over all rows, of sums per cell."""
     columns = ordered.size
-    _add_up(cells, harm, expected, people, everybody, np.empty(0, np.int64), sums)
-    total = np.empty(5)
+    total = np.empty(4)
     _fill(total, 0.0)
-    total[4] = z
     for cell in range(offsets[0], offsets[1]):
         for k in range(4):
             total[k] += sums[cell, k]
-    alone = np.empty((columns, everybody.size), np.uint8)
+    alone = np.empty((columns, len(sums)), np.uint8)
     reached = np.empty(columns)
     for j in range(columns):
         first, last = offsets[j], offsets[j + 1]
         _fill(alone[j], 1)
         reached[j], _ = _best_condition(
-            sums[first:last], ordered[j], prices[j], total, objective, min_people, 0.0, -np.inf, alone[j, first:last]
-        )
+            sums[first:last], ordered[j], prices[j], total, objective, reach, fewest, 0.0, -np.inf,
+            alone[j, first:last],
+        )  # fmt: skip
     order = _descending(reached)
-    best = np.empty((min(_SINGLES, columns), everybody.size), np.uint8)
+    best = np.empty((min(most_singles, columns), len(sums)), np.uint8)
     found = 0
     for j in range(len(best)):
         if reached[order[j]] > -np.inf:
             _copy(alone[order[j]], best[found])
             found += 1
     return best[:found], total
+
+
+@once  # type: ignore[untyped-decorator]
+def _recall_or_add_up(
+    key: int, cells: Array, harm: Array, expected: Array, people: Array, state: Array, offsets: Array,
+    keys: Array, known: Array, remembered: Array, sums: Array,
+) -> None:  # fmt: skip
+    """The sums of a state: as they were, or over the rows."""
+    for place in range(remembered[0]):
+        if keys[place] == key:
+            for cell in range(len(sums)):
+                _copy(known[place, cell], sums[cell])
+            return
+    _add_up(cells, harm, expected, people, state, _constrained(state, offsets), sums)
+    if remembered[0] < keys.size:
+        keys[remembered[0]] = key
+        for cell in range(len(sums)):
+            _copy(sums[cell], known[remembered[0], cell])
+        remembered[0] += 1
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -215,8 +240,8 @@ def _add_up(
 
 @inner  # type: ignore[untyped-decorator]
 def _best_condition(
-    sums: Array, ordered: Any, prices: Array, total: Array, objective: int, min_people: float, paid: float,
-    at_least: float, condition: Array,
+    sums: Array, ordered: Any, prices: Array, total: Array, objective: int, reach: Array, fewest: Array,
+    paid: float, at_least: float, condition: Array,
 ) -> Any:  # fmt: skip
     """Score and price of a column's best condition, or of none; the condition is written only where it is better."""
     rows = harm = expected = people = 0.0
@@ -225,19 +250,19 @@ def _best_condition(
         harm += sums[k, 1]
         expected += sums[k, 2]
         people += sums[k, 3]
-    best = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid) - paid
+    best = _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid) - paid
     if best > at_least:
         _fill(condition, 1)
     at_least = max(at_least, best)
     if ordered:
-        return _best_interval(sums, prices, total, objective, min_people, paid, at_least, best, condition)
-    return _best_set(sums, prices, total, objective, min_people, paid, at_least, best, condition)
+        return _best_interval(sums, prices, total, objective, reach, fewest, paid, at_least, best, condition)
+    return _best_set(sums, prices, total, objective, reach, fewest, paid, at_least, best, condition)
 
 
 @once  # type: ignore[untyped-decorator]
 def _best_interval(
-    sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
-    best: float, condition: Array,
+    sums: Array, prices: Array, total: Array, objective: int, reach: Array, fewest: Array, paid: float,
+    at_least: float, best: float, condition: Array,
 ) -> Any:  # fmt: skip
     """All intervals, with "or missing" and without it, and "missing" alone."""
     bins = len(sums) - 1
@@ -260,7 +285,7 @@ def _best_interval(
                     continue
                 cost = prices[_form(a, b, bins, missing)]
                 score = (
-                    _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost)
+                    _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
                     - paid
                     - cost
                 )
@@ -270,7 +295,9 @@ def _best_interval(
     if has_missing:
         rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
         cost = prices[2]  # of "missing"
-        score = _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost) - paid - cost
+        score = (
+            _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost) - paid - cost
+        )
         if score > at_least + _LEAST_GAIN:
             best = score
             price, low, high, with_missing = cost, 0, -1, True
@@ -291,8 +318,8 @@ def _form(low: int, high: int, bins: int, missing: int) -> Any:
 
 @once  # type: ignore[untyped-decorator]
 def _best_set(
-    sums: Array, prices: Array, total: Array, objective: int, min_people: float, paid: float, at_least: float,
-    best: float, condition: Array,
+    sums: Array, prices: Array, total: Array, objective: int, reach: Array, fewest: Array, paid: float,
+    at_least: float, best: float, condition: Array,
 ) -> Any:  # fmt: skip
     """The best of the sets that take values by their rate, the highest first, and by their excess.
 
@@ -321,7 +348,9 @@ def _best_set(
             takes_absent = prices[m + absent] < prices[m]
             cost = prices[m + absent] if takes_absent else prices[m]
             score = (
-                _score(rows, harm, expected, people, total, objective, min_people, at_least + paid + cost) - paid - cost
+                _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
+                - paid
+                - cost
             )
             if score > at_least + _LEAST_GAIN:
                 best = at_least = score
@@ -334,12 +363,12 @@ def _best_set(
 
 @inner  # type: ignore[untyped-decorator]
 def _score(
-    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, min_people: float,
-    at_least: float,
+    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, reach: Array,
+    fewest: Array, at_least: float,
 ) -> Any:  # fmt: skip
     """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`."""
     rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
-    if people < min_people or total[3] - people < min_people:
+    if people < fewest[0] or total[3] - people < fewest[1]:
         return -np.inf
     if objective == RATE:
         return _rate_score(harm, rows, expected, harm_outside, rest, expected_outside, at_least)
@@ -347,9 +376,16 @@ def _score(
         if harm <= 0.0 or expected <= 0.0 or expected_outside <= 0.0:
             return -np.inf
         return 0.5 * harm * harm * (1.0 / expected + 1.0 / expected_outside)
+    inside, outside = _place(people, reach), _place(total[3] - people, reach)
+    up, down = reach[0, inside], reach[1, outside]
     if objective == RATE_BOUND:
-        return _rate_bound(harm, rows, expected, harm_outside, rest, total[4])
-    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside, total[4])
+        return _rate_bound(harm, rows, expected, harm_outside, rest, up, down)
+    return _mean_bound(harm, rows, expected, harm_outside, rest, expected_outside, up, down, reach[2, inside])
+
+
+@inner  # type: ignore[untyped-decorator]
+def _place(people: float, reach: Array) -> Any:
+    return max(0, min(int(np.log2(people)), reach.shape[1] - 1))
 
 
 @once  # type: ignore[untyped-decorator]
@@ -380,11 +416,13 @@ def _divergence(events: float, n: float, expected: float) -> Any:
 
 
 @once  # type: ignore[untyped-decorator]
-def _rate_bound(harm: float, n: float, expected: float, harm_outside: float, rest: float, z: float) -> Any:
+def _rate_bound(
+    harm: float, n: float, expected: float, harm_outside: float, rest: float, up: float, down: float
+) -> Any:
     """Upper bound of how much higher the rate is inside, from Wilson's intervals (Newcombe 1998)."""
     rate, other = harm / n, harm_outside / rest
-    above = _wilson(rate, n, z) - rate
-    below = other - _wilson(other, rest, -z)
+    above = _wilson(rate, n, up) - rate
+    below = other - _wilson(other, rest, -down)
     difference = (harm - expected) / n * (n + rest) / rest
     return difference + np.sqrt(above * above + below * below)
 
@@ -398,13 +436,16 @@ def _wilson(rate: float, n: float, z: float) -> Any:
 
 @once  # type: ignore[untyped-decorator]
 def _mean_bound(
-    harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float, z: float
-) -> Any:
-    """Upper bound of how much higher the mean is inside (Welch)."""
+    harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float, up: float,
+    down: float, once_more: float,
+) -> Any:  # fmt: skip
+    """The same of a mean: Welch's, with a reach of its own for either side."""
+    if once_more > 0.0:
+        n, harm, squares = n + 1.0, harm + once_more, squares + once_more * once_more
     mean, other = harm / n, harm_outside / rest
-    variance = max(squares / n - mean * mean, 0.0) / (n - 1.0)
-    variance += max(squares_outside / rest - other * other, 0.0) / (rest - 1.0)
-    return mean - other + z * np.sqrt(variance)
+    above = up * up * max(squares / n - mean * mean, 0.0) / (n - 1.0)
+    below = down * down * max(squares_outside / rest - other * other, 0.0) / (rest - 1.0)
+    return mean - other + np.sqrt(above + below)
 
 
 @inner  # type: ignore[untyped-decorator]

@@ -12,11 +12,15 @@ from scipy.special import gammaln
 
 from bdt_core.groups.cells import CodedColumn
 from bdt_core.groups.conditions import GroupCondition
+from bdt_core.groups.scan.settings import SEED
 
 PRICE = 0.7
 """Of the description length of a condition. With less, groups grow conditions that mean nothing; with more, small
 groups of three conditions are missed (on thirteen shapes of groups .7 found most, .4 and 1.0 a tenth fewer)."""
 MAX_CONDITIONS = 3
+"""Most conditions of a group that is searched for."""
+MAX_DESCRIBED = 4
+"""Most conditions of a group for whom something is ruled out."""
 _STARTS, _FEWEST_STARTS = 16, 6
 _WIDE = 40
 _SHARES = (0.15, 0.6)
@@ -48,7 +52,7 @@ class Language:
     starts: NDArray[np.uint8]
 
     @classmethod
-    def of(cls, columns: Sequence[CodedColumn], sample: pd.DataFrame, random_state: int) -> Language:
+    def of(cls, columns: Sequence[CodedColumn], sample: pd.DataFrame) -> Language:
         """Of some columns; starts are as large as they are among the rows of a sample."""
         rows = [np.bincount(one.codes(sample), minlength=one.cells) for one in columns]
         offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
@@ -58,12 +62,24 @@ class Language:
         for price, one, of_cells in zip(prices, columns, rows, strict=True):
             forms = _interval_prices(one.cells - 1, bool(of_cells[-1])) if one.is_ordered else _set_prices(one.cells)
             price[: len(forms)] = forms + PRICE * np.log(len(columns))
-        return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets, random_state))
+        return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets))
+
+    @classmethod
+    def free(cls, columns: Sequence[CodedColumn], start: NDArray[np.uint8]) -> Language:
+        """Of some columns, whose conditions cost nothing, and with one state to start from."""
+        offsets = np.concatenate([[0], np.cumsum([one.cells for one in columns])]).astype(np.int64)
+        ordered = np.array([one.is_ordered for one in columns], dtype=bool)
+        prices = np.zeros((len(columns), max(FORMS, *(one.cells + 1 for one in columns))))
+        return cls(tuple(columns), offsets, ordered, prices, start[None])
+
+    def cells(self, state: NDArray[np.uint8]) -> list[tuple[CodedColumn, NDArray[np.bool_]]]:
+        """Which cells of each column are in a state."""
+        inside = np.split(state.astype(bool), self.offsets[1:-1])
+        return list(zip(self.columns, inside, strict=True))
 
     def conditions(self, state: NDArray[np.uint8]) -> tuple[GroupCondition, ...]:
         """What a state says."""
-        inside = [state[a:b].astype(bool) for a, b in zip(self.offsets[:-1], self.offsets[1:], strict=True)]
-        return tuple(one.condition(cells) for one, cells in zip(self.columns, inside, strict=True) if not cells.all())
+        return tuple(one.condition(inside) for one, inside in self.cells(state) if not inside.all())
 
     def price(self, state: NDArray[np.uint8]) -> float:
         """What the conditions of a state cost."""
@@ -91,10 +107,10 @@ def _set_prices(levels: int) -> NDArray[np.float64]:
 
 
 def _starts(
-    columns: Sequence[CodedColumn], rows: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64], random_state: int
+    columns: Sequence[CodedColumn], rows: Sequence[NDArray[np.int64]], offsets: NDArray[np.int64]
 ) -> NDArray[np.uint8]:
     """States of two random conditions each, of a sixth to three fifths of the rows."""
-    rng = np.random.default_rng([random_state, 1])
+    rng = np.random.default_rng([SEED, 1])
     starts = np.ones((random_starts(len(columns)), offsets[-1]), dtype=np.uint8)
     for state in starts:
         for j in rng.choice(len(columns), min(2, len(columns)), replace=False).tolist():

@@ -8,6 +8,7 @@ import numpy as np
 
 from bdt_core.groups.scan.climbing import Climb
 from bdt_core.groups.scan.rows import Floats, Scored, scored
+from bdt_core.groups.scan.settings import SEED
 from bdt_core.groups.scan.units import Units
 from bdt_core.inference.exchange import permutation_p_value
 from bdt_core.table.pool import mapped
@@ -15,7 +16,7 @@ from bdt_core.table.pool import mapped
 _AT_ONCE = 20
 
 
-def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float, random_state: int) -> Floats:
+def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float, number: int) -> Floats:
     """The best score in each of some permutations, until one can no longer be significant.
 
     Parameters
@@ -25,13 +26,14 @@ def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float
         The one in question.
     permutations : int
     alpha : float
-    random_state : int
+    number : int
+        Of the search: other permutations are drawn for each.
 
     Returns
     -------
     ndarray of float64, shape (at most permutations,)
     """
-    search = partial(_best_of_permuted, climb, scored(climb.rows), Units.of(climb.rows), random_state)
+    search = partial(_best_of_permuted, climb, scored(climb.rows), Units.of(climb.rows), number)
     by_chance: list[float] = []
     while len(by_chance) < permutations and p_value(score, np.array(by_chance), permutations) <= alpha:
         by_chance += mapped(search, range(len(by_chance), min(len(by_chance) + _AT_ONCE, permutations)))
@@ -51,6 +53,6 @@ def p_value(score: float, by_chance: Floats, permutations: int | None = None) ->
     return permutation_p_value(int(np.sum(by_chance >= score)), permutations or by_chance.size)
 
 
-def _best_of_permuted(climb: Climb, scores: Scored, units: Units, random_state: int, permutation: int) -> float:
-    rng = np.random.default_rng([random_state, 2, permutation])
+def _best_of_permuted(climb: Climb, scores: Scored, units: Units, number: int, permutation: int) -> float:
+    rng = np.random.default_rng([SEED + number, 2, permutation])
     return climb.best(scores.permuted(units.permuted(rng))).score

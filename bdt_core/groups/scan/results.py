@@ -88,10 +88,12 @@ class Certificate:
     Attributes
     ----------
     largest_difference : float
-        With this confidence no group of at least `min_share` of the rows fares worse than everybody else by more, in
-        the outcome's unit.
+        With this confidence no group of `min_share` to `max_share` of the people fares worse than everybody else by
+        more, in the outcome's unit.
     min_share : float
         What was asked for, or what the fewest people of a group are of all, where that is more.
+    max_share : float
+        Nothing is said of groups of more: their difference hangs on the few who are not in them.
     confidence : float
     rows : int
     words : str
@@ -100,6 +102,9 @@ class Certificate:
         How much worse the worst confirmed group is at least, in the harmful direction; 0 without one.
     found_difference : float
         How much worse it was found to be.
+    max_conditions : int
+        Most conditions of the groups that it is about. Every interval of a number is among them, every set of values,
+        and "missing"; two opposite corners, a ring and what else takes "or" between columns is not.
 
     Examples
     --------
@@ -120,6 +125,8 @@ class Certificate:
     words: Text
     confirmed_difference: float
     found_difference: float
+    max_conditions: int = 3  # of reports of before there were four
+    max_share: float = 0.9  # those reports said it of larger groups, too
 
     def beside(self, groups: Sequence[WorstGroup], sign: int) -> Certificate:
         """The same with the worst of some confirmed groups; `sign` is 1 where a higher outcome is worse, else -1.
@@ -220,8 +227,8 @@ class WorstGroups(GroupsFound):
         The best group of the last search, which chance explains; None where nothing was left to find.
     certificate : Certificate or None
         None where nothing could be searched.
-    limited : tuple of Certificate
-        For groups of larger shares that limits name, the smallest share first.
+    of_larger_groups : tuple of Certificate
+        For groups of 2, 5, 10, 20 and 50 of 100 people, and of shares that limits name, the smallest share first.
     searched : Searched
     outcome : str
     better : {"lower", "higher"}
@@ -248,6 +255,7 @@ class WorstGroups(GroupsFound):
     level : float
         The largest p-value of a confirmed group: alpha, or its share of it where there are other searches.
     random_state : int
+        From which everything is drawn: the same in every search.
     reason : str or None
         Why nothing was searched.
     searched_on : Drawn or None
@@ -295,7 +303,7 @@ class WorstGroups(GroupsFound):
     reason: Text | None = None
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
-    limited: tuple[Certificate, ...] = ()
+    of_larger_groups: tuple[Certificate, ...] = ()
     raw: WorstGroups | None = None
 
     def __post_init__(self) -> None:
@@ -387,24 +395,24 @@ class WorstGroups(GroupsFound):
         :meta private:
         """
         certificate = self.certificate and self.certificate.beside(groups, self.harm_sign)
-        limited = (
+        of_larger_groups = (
             one.beside([group for group in groups if group.share >= one.min_share], self.harm_sign)
-            for one in self.limited
+            for one in self.of_larger_groups
         )
-        return replace(self, groups=tuple(groups), certificate=certificate, limited=tuple(limited))
+        return replace(self, groups=tuple(groups), certificate=certificate, of_larger_groups=tuple(of_larger_groups))
 
-    def ruled_out(self, min_share: float | None) -> Certificate | None:
+    def ruled_out(self, min_share: float) -> Certificate | None:
         """What is ruled out for groups of at least some share: the certificate for the largest share up to it.
 
         Parameters
         ----------
-        min_share : float or None
-            Of the rows; None: what was asked of the search.
+        min_share : float
+            Of the people.
 
         Returns
         -------
         Certificate or None
             None where nothing could be searched.
         """
-        fits = [one for one in self.limited if min_share is not None and one.min_share <= min_share]
+        fits = [one for one in self.of_larger_groups if one.min_share <= min_share]
         return fits[-1] if fits else self.certificate

@@ -13,6 +13,7 @@ from scipy.special import ndtri
 from scipy.stats import rankdata
 
 from bdt_core.groups.scan.language import Language
+from bdt_core.groups.scan.settings import SEED
 from bdt_core.table.ranks import mixed
 
 Floats = NDArray[np.float64]
@@ -34,6 +35,8 @@ class ScanRows:
     persons : ndarray of int64, shape (n,), or None
         Rows with the same number are one person's; from 0.
     is_rate : bool
+    places : ndarray of int64, shape (n,)
+        Where each stands in the table that they are made of.
     """
 
     cells: NDArray[np.uint16]
@@ -41,6 +44,7 @@ class ScanRows:
     strata: Numbers
     persons: Numbers | None
     is_rate: bool
+    places: NDArray[np.intp]
 
     @property
     def rows(self) -> int:
@@ -65,11 +69,11 @@ class ScanRows:
         persons = () if self.persons is None else (self.persons,)
         return self.take(np.lexsort((*persons, self.strata, self.harm, content)))
 
-    def drawn(self, most: int, random_state: int) -> ScanRows:
-        """So many rows at most, at random, in their order; whole persons."""
+    def drawn(self, most: int, number: int) -> ScanRows:
+        """So many rows at most, at random, in their order; whole persons. Other ones in each search, by its number."""
         if self.rows <= most:
             return self
-        rng = np.random.default_rng([random_state, 3])
+        rng = np.random.default_rng([SEED + number, 3])
         if self.persons is None:
             return self.take(np.sort(rng.choice(self.rows, most, replace=False)))
         persons = int(self.persons.max()) + 1
@@ -79,7 +83,9 @@ class ScanRows:
     def take(self, rows: NDArray[np.intp]) -> ScanRows:
         """Some of them."""
         persons = None if self.persons is None else dense(self.persons[rows])
-        return ScanRows(self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate)
+        return ScanRows(
+            self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate, self.places[rows]
+        )
 
     def within(self, inside: NDArray[np.bool_]) -> ScanRows:
         """The same rows where those of a group are alike among themselves only: its difference is expected."""

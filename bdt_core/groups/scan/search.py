@@ -10,7 +10,7 @@ import pandas as pd
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import column, numbers
 from bdt_core.groups.scan.results import WorstGroups
-from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.settings import SHARES, Settings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.metrics import Better
 from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_outcomes, refuse_taken, refuse_text
@@ -29,7 +29,6 @@ def find_worst_groups(
     max_groups: int = 5,
     permutations: int = 199,
     alpha: float = 0.05,
-    random_state: int = 0,
 ) -> WorstGroups:
     """Find the groups of people who fare worst, say how much worse, and what can be ruled out for all others.
 
@@ -60,8 +59,6 @@ def find_worst_groups(
     permutations : int, default 199
     alpha : float, default 0.05
         A group is confirmed when its p-value is at most this. Intervals have confidence 1 - alpha.
-    random_state : int, default 0
-        Seed of starts and permutations.
 
     Returns
     -------
@@ -107,7 +104,7 @@ def find_worst_groups(
     >>> int(inside.sum()) == found.worst.rows
     True
     """
-    settings = Settings(min_share, min_rows, max_groups, permutations, alpha, random_state)
+    settings = Settings(min_share, min_rows, max_groups, permutations, alpha, larger_shares=SHARES)
     if better not in get_args(Better):
         raise SpecError(f'better must be "lower" or "higher"; found {better!r}.')
     frame = frame_at_hand(frame, "frame")

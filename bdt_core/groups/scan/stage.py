@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bdt_core.groups.scan.language import random_starts
 from bdt_core.groups.scan.results import WorstGroup, WorstGroups
-from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.settings import SHARES, Settings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.settings import searched_columns
 from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupSearch
@@ -26,7 +26,7 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
     table : Rows
         All rows, train and test: permutations correct for the search, so that no row need be kept from it.
     spec : AuditSpec
-        ``worst_groups``, ``legitimate``, ``significance`` and the seed.
+        ``worst_groups``, ``legitimate`` and ``significance``.
 
     Raises
     ------
@@ -48,9 +48,8 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         max_groups=asked.max_groups,
         permutations=max(asked.permutations, math.ceil(1.0 / level - 1e-9) - 1),
         alpha=spec.significance.alpha,
-        random_state=spec.split.random_state,
         share=spec.search_shares["worst_groups"],
-        limited_shares=_limited_shares(spec.gate, asked.min_share),
+        larger_shares=_larger_shares(spec.gate),
     )
     found = _scanned(table, question, settings, spec)
     if not spec.legitimate:
@@ -77,10 +76,9 @@ def said_before(table: Rows, spec: AuditSpec) -> str | None:
     )
 
 
-def _limited_shares(limits: Iterable[AnyLimit], searched: float) -> tuple[float, ...]:
-    """Shares that limits on the worst group name, as far as they are larger than what is searched."""
-    named = {one.least_share for one in limits if one.least_share is not None}
-    return tuple(sorted(one for one in named if one > searched))
+def _larger_shares(limits: Iterable[AnyLimit]) -> tuple[float, ...]:
+    """Those of every search, and those that limits on the worst group name."""
+    return tuple(sorted({*SHARES, *(limit.ruled_out_share for limit in limits if limit.ruled_out_share is not None)}))
 
 
 def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 import pandas as pd
@@ -14,15 +15,17 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.groups.cells import CodedColumn, LeftOutColumn
 from bdt_core.groups.scan.alike import Alike, fit_strata
+from bdt_core.groups.scan.bounds import Highest, highest_bounds
 from bdt_core.groups.scan.climbing import Climb, Found
 from bdt_core.groups.scan.columns import fit_columns
 from bdt_core.groups.scan.curse import winners_curse
-from bdt_core.groups.scan.language import MAX_CONDITIONS, Language, random_starts
+from bdt_core.groups.scan.language import MAX_CONDITIONS, MAX_DESCRIBED, Language, random_starts
 from bdt_core.groups.scan.measuring import Measured, design_effect, measure, way_to_summarise
 from bdt_core.groups.scan.null import p_value, scores_by_chance
+from bdt_core.groups.scan.reach import reach_of_bounds
 from bdt_core.groups.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
-from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.settings import MAX_SHARE, SEED, Settings
 from bdt_core.metrics import Better
 from bdt_core.said import say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
@@ -94,21 +97,17 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     groups = Groups()
     certificates: list[Certificate] = []
     if reason is None:
-        language = Language.of(columns, frame, settings.random_state)
+        language = Language.of(columns, frame)
         scan_rows = _scan_rows(frame, outcome, language, alike, persons, question)
-        climb = Climb(scan_rows, language, fewest)
-        search = _Search(table, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
+        climb = Climb(scan_rows, language, (fewest, fewest))
+        search = _Search(table, frame, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
-        certificates = [
-            one
-            for share in (settings.min_share, *settings.limited_shares)
-            if (one := search.certificate(share, people))
-        ]
+        certificates = search.certificates(people)
     found = WorstGroups(
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
         certificate=certificates[0] if certificates else None,
-        limited=tuple(certificates[1:]),
+        of_larger_groups=tuple(certificates[1:]),
         searched=Searched(
             tuple(map(SearchedColumn.of, columns)), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
         ),
@@ -125,7 +124,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         permutations=settings.permutations,
         alpha=settings.alpha,
         level=settings.level,
-        random_state=settings.random_state,
+        random_state=SEED,
         reason=reason,
         searched_on=Drawn.where_fewer(len(frame), rows),
         permuted_on=Drawn.where_fewer(min(PERMUTED_ROWS, len(frame)), rows),
@@ -172,6 +171,7 @@ def _scan_rows(
         strata=dense(alike.of(frame)),
         persons=persons,
         is_rate=is_rate,
+        places=np.arange(len(frame)),
     ).in_order()
 
 
@@ -190,6 +190,8 @@ class _Search:
     Attributes
     ----------
     table : Blocks
+    frame : DataFrame
+        What is searched.
     climb : Climb
     alike : Alike
     how : How
@@ -200,6 +202,7 @@ class _Search:
     """
 
     table: Blocks
+    frame: pd.DataFrame
     climb: Climb
     alike: Alike
     how: How
@@ -215,14 +218,14 @@ class _Search:
             found = climb.best(scored(climb.rows))
             if not np.isfinite(found.score):
                 break
-            seed = self.settings.random_state + len(groups)
+            number = len(groups)
             by_chance = scores_by_chance(
-                climb.drawn(PERMUTED_ROWS, seed), found.score, self.settings.permutations, self.settings.level, seed
+                climb.drawn(PERMUTED_ROWS, number), found.score, self.settings.permutations, self.settings.level, number
             )
             of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
             if p > self.settings.level:
                 return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
-            limits = self._limits(climb, found, of_group, by_chance, len(groups))
+            limits = self._limits(climb, found, of_group, by_chance, number)
             groups.append(self._named(found, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
             alike = alike.within(climb.language.conditions(found.state))
@@ -280,25 +283,46 @@ class _Search:
         near, far = of_group.difference - sign * reach * of_group.error, of_group.difference + sign * z * of_group.error
         return min(near, far), max(near, far)
 
-    def certificate(self, min_share: float, people: int) -> Certificate | None:
-        """The largest difference that is not ruled out, of any group of the language with this share of the people.
+    @cached_property
+    def reach(self) -> Floats:
+        """How far upper bounds reach."""
+        return reach_of_bounds(self.climb.rows, self.settings.alpha)
+
+    def certificates(self, people: int) -> list[Certificate]:
+        """The largest difference that is not ruled out of any group of the language, by shares of the people.
 
         The worst of all groups is one of them, whichever: its own upper bound holds with the confidence stated, and
         the largest of all upper bounds is no lower. So there is nothing to correct for.
         """
-        z = float(ndtri(1.0 - self.settings.alpha))
-        climb = replace(self.climb, min_people=self.settings.fewest(min_share, people))
-        found = climb.best_bound(z)
-        if not np.isfinite(found.score):
-            return None
+        least = max(self.settings.min_share, self.settings.min_rows / people)
+        shares = [least, *(one for one in self.settings.larger_shares if one > least)]
+        fewest = [self.settings.fewest(one, people) for one in shares]
+        outside = self.settings.fewest(1.0 - MAX_SHARE, people)
+        climb = replace(self.climb, fewest=(fewest[0], outside), max_conditions=MAX_DESCRIBED)
+        most = min(MAX_SHARE, 1.0 - self.settings.min_rows / people)
+        bounds = zip(shares, highest_bounds(climb, self.frame, self.reach, fewest), strict=True)
+        certificates: list[Certificate] = []
+        for share, highest in reversed(list(bounds)):
+            if highest is None:
+                continue
+            of_share = self._certificate(share, most, highest)
+            if certificates and certificates[-1].largest_difference > of_share.largest_difference:
+                of_share = replace(certificates[-1], min_share=share)  # larger groups are among those of this share
+            certificates.append(of_share)
+        return certificates[::-1]
+
+    def _certificate(self, min_share: float, max_share: float, highest: Highest) -> Certificate:
+        climb, found = highest.climb, highest.found
         of_group, sign = self._measured(found, climb, self.alike), self.question.harm_sign
-        bound = sign * of_group.difference + z * of_group.error
+        bound = sign * of_group.difference + float(ndtri(1.0 - self.settings.alpha)) * of_group.error
         return Certificate(
             largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
-            min_share=max(min_share, self.settings.min_rows / people),
+            min_share=min_share,
+            max_share=max_share,
             confidence=1.0 - self.settings.alpha,
             rows=of_group.all_rows,
             words=words.all_of([one.words for one in climb.language.conditions(found.state)]),
             confirmed_difference=0.0,
             found_difference=0.0,
+            max_conditions=MAX_DESCRIBED,
         )

@@ -74,7 +74,7 @@ def test_a_limit_names_proven_groups_that_are_too_small_for_it() -> None:
     (found,) = result.gate.limits
     assert found.verdict != "fail"
     assert [one.who for one in found.not_judged] == [result.findings[0].who]
-    assert "any group of at least 30.0 % of the people that up to 3 conditions describe" in found.sentence
+    assert "any group of at least 30.0 % of the people that up to 4 conditions describe" in found.sentence
     for language, words in (("en", "of at least 30 of 100 people"), ("nl", "van minstens 30 van de 100 mensen")):
         page = render_markdown(result.document | {"spec": result.document["spec"] | {"language": language}})
         assert words in page.partition("\n# ")[0]
@@ -84,7 +84,7 @@ def test_a_limit_names_proven_groups_that_are_too_small_for_it() -> None:
 def test_the_scope_has_share_conditions_confidence_and_direction() -> None:
     (found,) = judged(people(2_000), gate=[{"check": "worst_group", "max_difference": 0.3}], alpha=0.1).gate.limits
     scope = found.scope
-    assert (scope.people, scope.conditions, scope.min_share, scope.confidence) == ("groups", 3, None, 0.9)
+    assert (scope.people, scope.conditions, scope.min_share, scope.confidence) == ("groups", 4, None, 0.9)
     assert (scope.better, scope.default, scope.width, scope.of) == ("lower", False, "wide", "raw")
     assert found.sentence.endswith("; confidence 90 %, higher is worse. It is unusually wide.")
 

@@ -130,7 +130,7 @@ def test_what_was_found_beside_a_limit_is_of_groups_of_its_share():
     assert found is not None
     assert found.ruled_out(0.4).confirmed_difference == 0.0 < found.ruled_out(0.1).confirmed_difference
     assert found.ruled_out(0.3) == found.ruled_out(None) == found.certificate
-    assert WorstGroups.from_dict(found.to_dict()).limited == found.limited != ()
+    assert WorstGroups.from_dict(found.to_dict()).of_larger_groups == found.of_larger_groups != ()
 
 
 def test_a_column_that_is_no_feature_can_be_searched_and_a_missing_one_is_named():

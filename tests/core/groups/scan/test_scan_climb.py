@@ -9,6 +9,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from bdt_core.groups.scan.bounds import highest_bounds
 from bdt_core.groups.scan.climbing import Climb
 from bdt_core.groups.scan.columns import fit_columns
 from bdt_core.groups.scan.language import FORMS, Language
@@ -17,10 +18,14 @@ from bdt_core.groups.scan.rows import ScanRows, coded_rows, scored
 
 def climb_of(frame: pd.DataFrame, harm: np.ndarray, *, strata: np.ndarray | None = None, min_people: int = 20) -> Climb:
     columns, _ = fit_columns(frame, list(frame.columns), 1.0)
-    language = Language.of(columns, frame, 0)
+    language = Language.of(columns, frame)
     is_rate = set(np.unique(harm)) <= {0.0, 1.0}
     strata = np.zeros(len(frame), dtype=np.int64) if strata is None else strata
-    return Climb(ScanRows(coded_rows(frame, language), harm, strata, None, is_rate), language, min_people)
+    return Climb(
+        ScanRows(coded_rows(frame, language), harm, strata, None, is_rate, np.arange(len(frame))),
+        language,
+        (min_people, min_people),
+    )
 
 
 def every_condition(one, has_missing: bool):
@@ -39,7 +44,7 @@ def every_condition(one, has_missing: bool):
 def penalised_score(climb: Climb, state: np.ndarray) -> float:
     inside, scores = climb.rows.inside(state), scored(climb.rows)
     n, rest = inside.sum(), (~inside).sum()
-    if min(n, rest) < climb.min_people:
+    if min(n, rest) < climb.fewest[0]:
         return -np.inf
     harm, expected = (np.array([one[inside].sum(), one[~inside].sum()]) for one in (scores.harm, scores.expected))
     if climb.rows.is_rate:
@@ -100,13 +105,54 @@ def test_bounds_are_those_of_newcombe_and_welch() -> None:
     frame = pd.DataFrame({"c": rng.choice(["a", "b"], 400)})
     harm = (rng.random(400) < np.where((frame["c"] == "a").to_numpy(), 0.5, 0.2)).astype(float)
     inside = (frame["c"] == "a").to_numpy()
-    found = climb_of(frame, harm).best_bound(1.6448536269514722)
+    found = climb_of(frame, harm).best_bound(np.array([[1.6448536269514722], [1.6448536269514722], [0.0]]))
     _, high = newcombe_interval(harm[inside].sum(), inside.sum(), harm[~inside].sum(), (~inside).sum(), confidence=0.9)
     assert found.score == pytest.approx(high, abs=1e-9)
     y = rng.exponential(size=400) + inside
-    found = climb_of(frame, y).best_bound(1.6448536269514722)
+    found = climb_of(frame, y).best_bound(np.array([[1.6448536269514722], [1.6448536269514722], [0.0]]))
     spread = np.sqrt(sum(y[side].var(ddof=1) / side.sum() for side in (inside, ~inside)))
     assert found.score == pytest.approx(y[inside].mean() - y[~inside].mean() + 1.6448536 * spread, rel=1e-4)
+
+
+@pytest.mark.parametrize("kind", ["rate", "mean"])
+def test_the_highest_bound_is_that_of_all_groups_with_every_value_as_a_cut(kind: str) -> None:
+    """A number is cut into 12 intervals for the search; its group lies between the cuts, and its bound is found."""
+    rng = np.random.default_rng([7, len(kind)])
+    frame = pd.DataFrame({"number": rng.permutation(300) / 7.0, "letter": rng.choice(list("abc"), 300)})
+    worse = frame["number"].between(13.3, 21.9).to_numpy() & (frame["letter"] != "b").to_numpy()
+    harm = (rng.random(300) < 0.2 + 0.7 * worse).astype(float) if kind == "rate" else rng.normal(size=300) + 2 * worse
+    climb, reach = climb_of(frame, harm, min_people=40), np.array([[1.7], [1.6], [0.0]])
+    (highest,) = highest_bounds(climb, frame, reach, [40])
+    best = max(highest_by_hand(frame, harm, set(some)) for m in (1, 2, 3) for some in combinations("abc", m))
+    assert best / 1.1 <= highest.found.score <= best + 1e-9
+    assert highest.found.score > climb.best_bound(reach).score
+    assert highest.found.score == pytest.approx(best)
+
+
+def highest_by_hand(frame: pd.DataFrame, harm: np.ndarray, letters: set[str]) -> float:
+    """The highest bound of all intervals of the number, from any value to any value, among rows with some letters."""
+    order = np.argsort(frame["number"].to_numpy())
+    rows = frame["letter"].isin(letters).to_numpy()[order].astype(float)
+    apart = harm[order] - (0.0 if set(harm) == {0.0, 1.0} else harm.mean())
+    sums = [np.concatenate([[0.0], np.cumsum(rows * one)]) for one in (np.ones(300), apart, apart**2)]
+    n, total, squares = (one[None] - one[:, None] for one in sums)
+    enough = (n >= 40) & (n <= 260)
+    sides = [[x[enough] for x in (n, total, squares)]]
+    sides.append([one - x for one, x in zip((300.0, apart.sum(), (apart**2).sum()), sides[0], strict=True)])
+    means = [total / n for n, total, _ in sides]
+    if set(harm) == {0.0, 1.0}:
+        reach = [
+            (m + z * z / n / 2 + z * np.sqrt((m * (1 - m) + z * z / n / 4) / n)) / (1 + z * z / n) - m
+            if z > 0
+            else m - (m + z * z / n / 2 + z * np.sqrt((m * (1 - m) + z * z / n / 4) / n)) / (1 + z * z / n)
+            for (n, _, _), m, z in zip(sides, means, (1.7, -1.6), strict=True)
+        ]
+    else:
+        reach = [
+            z * np.sqrt((squares / n - m * m) / (n - 1))
+            for (n, _, squares), m, z in zip(sides, means, (1.7, 1.6), strict=True)
+        ]
+    return float((means[0] - means[1] + np.hypot(*reach)).max())
 
 
 def test_rows_of_a_state_are_those_that_its_conditions_say() -> None:

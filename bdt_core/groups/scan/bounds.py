@@ -1,0 +1,174 @@
+"""The highest upper bound that any group has which conditions describe.
+
+The search's cuts are twenty of each number; a group whose ends lie between them is in it only in part. So the values
+around the ends of the groups with the highest bounds become cuts, and the bound is climbed to again, until it rises no
+more.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pandas as pd
+from numpy.typing import NDArray
+
+from bdt_core.groups.cells import OrderedColumn, known_numbers
+from bdt_core.groups.scan.climbing import Climb, Found, Memory
+from bdt_core.groups.scan.columns import cut_at
+from bdt_core.groups.scan.language import Language
+from bdt_core.groups.scan.rows import Floats, scored
+
+_NEAR = 32
+"""Of so many values around an end each becomes a cut; of more, as many of them, and then those around the best."""
+_ROUNDS = 20
+_LEAST_GAIN = 1e-9
+
+Cells = NDArray[np.bool_]
+
+
+@dataclass(frozen=True, eq=False)
+class Highest:
+    """The group with the highest bound, and the rows and the language among whose groups it is.
+
+    Attributes
+    ----------
+    climb : Climb
+    found : Found
+    """
+
+    climb: Climb
+    found: Found
+
+    @property
+    def people(self) -> float:
+        """How many people the group has."""
+        rows = self.climb.rows
+        return float(rows.people[rows.inside(self.found.state)].sum())
+
+
+def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Sequence[int]) -> list[Highest | None]:
+    """The highest upper bound of how much worse a group fares, by how many people a group has at least.
+
+    Upper bounds are highest of the fewest people that a group may have, and a step from those to others finds too few.
+    So the climb starts, besides, from the group that is most likely to fare worse at all.
+
+    Parameters
+    ----------
+    climb : Climb
+        Of groups of as many conditions as are looked at here, and of as many people outside.
+    frame : DataFrame
+        What its rows are made of.
+    reach : ndarray
+        See `bdt_core.groups.scan.reach.reach_of_bounds`.
+    fewest : sequence of int
+        Ever more people.
+
+    Returns
+    -------
+    list of Highest or None
+        None where no group has enough people.
+    """
+    refining = _Refining(frame)
+    memory = Memory.of(climb)
+    of_likelihood = memory if climb.rows.is_rate else Memory.of(climb)  # of means the likelihood has other scores
+
+    def bound(of: Climb) -> Found:
+        return of.best_bound(reach, memory)
+
+    def likelihood(of: Climb) -> Found:
+        return of.best(scored(of.rows), of_likelihood)
+
+    climbs = [replace(climb, fewest=(people, climb.fewest[1])) for people in fewest]
+    likely: list[Highest | None] = []
+    for of in climbs:
+        enough = likely and likely[-1] is not None and likely[-1].people >= of.fewest[0]
+        likely.append(likely[-1] if enough else refining.refined(of, likelihood))
+    highest: Highest | None = None  # of more people; those of fewer are no lower
+    several: list[Highest | None] = []
+    for of, start in zip(reversed(climbs), reversed(likely), strict=True):
+        starts = [of]
+        if start is not None:
+            starts.append(replace(start.climb.started_from(start.found), fewest=of.fewest))
+        reached = [highest, *(refining.refined(one, bound) for one in starts)]
+        highest = max((one for one in reached if one is not None), key=lambda one: one.found.score, default=None)
+        several.append(highest)
+    return several[::-1]
+
+
+class _Refining:
+    """Makes cuts around the ends of groups of a table."""
+
+    def __init__(self, frame: pd.DataFrame) -> None:
+        self.frame = frame
+        self.known: dict[str, Floats] = {}
+
+    def refined(self, climb: Climb, search: Callable[[Climb], Found]) -> Highest | None:
+        """The best group of a climb; and of the next one, with cuts around its ends, until nothing changes."""
+        highest = Highest(climb, search(climb))
+        if not np.isfinite(highest.found.score):
+            return None
+        for _ in range(_ROUNDS):
+            nearer = self._near(highest)
+            nearer = replace(nearer, found=search(nearer.climb))
+            if nearer.found.score <= highest.found.score + _LEAST_GAIN:
+                break
+            highest = nearer
+        return highest
+
+    def _near(self, highest: Highest) -> Highest:
+        """The same group, in a language of its own columns, with cuts around its ends."""
+        columns, start, codes = [], [], []
+        rows, before = highest.climb.rows, highest.climb.language
+        for place, (column, inside) in enumerate(before.cells(highest.found.state)):
+            if inside.all():
+                continue
+            if isinstance(column, OrderedColumn):
+                column, inside = _cut_around(column, inside, self._known(column.name))
+                codes.append(column.codes(self.frame)[rows.places])
+            else:
+                codes.append(rows.cells[:, place] - before.offsets[place])
+            columns.append(column)
+            start.append(inside)
+        if not columns:
+            return highest
+        state = np.concatenate(start).astype(np.uint8)
+        language = Language.free(columns, state)
+        cells = np.column_stack([code + offset for code, offset in zip(codes, language.offsets[:-1], strict=True)])
+        rows = replace(rows, cells=cells.astype(rows.cells.dtype))
+        return Highest(
+            replace(highest.climb, rows=rows, language=language, singles=0), replace(highest.found, state=state)
+        )
+
+    def _known(self, name: str) -> Floats:
+        if name not in self.known:
+            self.known[name] = known_numbers(self.frame, name)
+        return self.known[name]
+
+
+def _cut_around(one: OrderedColumn, inside: Cells, known: Floats) -> tuple[OrderedColumn, Cells]:
+    """A column with cuts around the ends of an interval; and the interval, in cells of that column."""
+    cells = np.flatnonzero(inside[:-1])
+    if cells.size in (0, inside.size - 1):
+        return one, inside  # it says no more than "missing", or "not missing"
+    last = np.searchsorted(known, one.edges, side="right") - 1  # where each interval ends
+    bounds = np.concatenate([[-1], last, [known.size - 1]])
+    ends = [end for end in (cells[0], cells[-1] + 1) if 0 < end < bounds.size - 1]
+    cuts = np.unique(np.concatenate([_near(known, bounds[end - 1], bounds[end + 1], bounds[end]) for end in ends]))
+    finer = cut_at(one.name, known, cuts)
+    begin, end = np.searchsorted(cuts, [bounds[cells[0]], bounds[cells[-1] + 1]])
+    of_finer = np.zeros(finer.cells, dtype=bool)
+    of_finer[begin + (cells[0] > 0) : end + 1] = True
+    of_finer[-1] = inside[-1]
+    return finer, of_finer
+
+
+def _near(known: Floats, after: int, before: int, end: int) -> NDArray[np.intp]:
+    """Places where an interval may end, from one place to another: all, or as many as are looked at, and the end."""
+    between = known[after + 1 : before + 1]
+    places = after + 1 + np.flatnonzero(between[1:] != between[:-1])
+    if places.size > _NEAR:
+        places = places[np.linspace(0, places.size - 1, _NEAR).astype(np.intp)]
+    outer = [place for place in (after, before) if 0 <= place < known.size - 1]
+    return np.concatenate([places, [end], outer]).astype(np.intp)
