@@ -257,6 +257,10 @@ class MetricLimit(GateLimit):
         return problem_of_direction(self, spec.favourable_said())
 
 
+RULED_OUT_FROM = 0.05
+"""Of the people: what a pass rules out where nothing else is said. Of smaller groups too many look bad by chance."""
+
+
 class WorstGroupLimit(GateLimit):
     """A limit on groups of people: how much worse off may any of them be, whom a search could have found or who are
     declared?"""
@@ -288,14 +292,14 @@ class WorstGroupLimit(GateLimit):
             "Default: every proven group is judged."
         ),
     )
-    ruled_out_from: float = Field(
-        0.05,
+    ruled_out_from: float | None = Field(
+        None,
         gt=0,
         lt=0.5,
         description=(
             "Of worst_group: a pass rules out every group from this share of the people on, or from min_share where "
             "that is more. Smaller groups are searched, and a proven one breaks the limit, but few rows cannot rule "
-            "them out."
+            "them out. Default: 0.05, or worst_groups.min_share where that is more."
         ),
     )
     of: Literal["raw", "remaining"] | None = Field(
@@ -324,7 +328,7 @@ class WorstGroupLimit(GateLimit):
             raise ValueError('"facet" goes with "check: declared_group"; worst_group judges every group that is found')
         if self.check == "declared_group" and self.of == "remaining":
             raise ValueError('"of: remaining" goes with "check: worst_group"; declared groups are compared as they are')
-        if self.check == "declared_group" and "ruled_out_from" in self.model_fields_set:
+        if self.check == "declared_group" and self.ruled_out_from is not None:
             raise ValueError('"ruled_out_from" goes with "check: worst_group"; every declared group is judged')
         return self
 
@@ -336,7 +340,12 @@ class WorstGroupLimit(GateLimit):
     @property
     def ruled_out_share(self) -> float:
         """No smaller group than is judged has to be ruled out."""
-        return max(self.min_share or 0.0, self.ruled_out_from)
+        return max(self.min_share or 0.0, self.ruled_out_from or RULED_OUT_FROM)
+
+    def ruled_out_among(self, searched: float) -> float:
+        """The same where groups of at least a share were asked of the search: no smaller one, unless they are named."""
+        named = self.min_share is not None or self.ruled_out_from is not None
+        return self.ruled_out_share if named else max(self.ruled_out_share, searched)
 
     def people(self) -> str:
         """A group."""

@@ -40,7 +40,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             return scope_of("declared", **shared, columns=tuple(columns))
         alike = factors_compared(limit.of, results.outcome.spec)
         searched = _searched(limit, results)
-        ruled_out = searched.ruled_out(limit.ruled_out_share) if searched else None
+        ruled_out = searched.ruled_out(limit.ruled_out_among(searched.min_share)) if searched else None
         return scope_of(
             "groups",
             **shared,

@@ -79,7 +79,7 @@ def judge_worst_group(
         found does so by more. Otherwise inconclusive, with the number of rows that would tell.
     """
     most = default if limit.max_difference is None else limit.max_difference
-    ruled_out = worst.ruled_out(limit.ruled_out_share) if worst else None
+    ruled_out = worst.ruled_out(limit.ruled_out_among(worst.min_share)) if worst else None
     if worst is None or ruled_out is None:
         reason: str = NOT_SEARCHED
         if worst is not None:
@@ -88,12 +88,13 @@ def judge_worst_group(
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, worst, ruled_out), tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, worst, ruled_out, than, limit.min_share)
-    if verdict == "pass" and limit.ruled_out_share < ruled_out.min_share:
+    least = limit.ruled_out_among(worst.min_share)
+    if verdict == "pass" and least < ruled_out.min_share:
         verdict = "inconclusive"
         yet = say(
             "Yet groups from {N} of the people are limited, and smaller ones were not searched: lower "
             "worst_groups.min_share, or bring more rows.",
-            N=words.percent(limit.ruled_out_share),
+            N=words.percent(least),
         )
         sentence = sentences(sentence, yet)
     elif verdict == "pass":
