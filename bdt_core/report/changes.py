@@ -55,7 +55,7 @@ class ToldChange:
 
 
 @dataclass(frozen=True)
-class ToldGroup:
+class ChangedGroup:
     """A group and its changes; the first attributes are what the words for groups ask for."""
 
     conditions: tuple[GroupCondition, ...]
@@ -84,11 +84,11 @@ class ChangesPage:
     narrower : float or None
         As in `bdt_core.changes.Changes`; None below 1.05.
     overall : ToldChange
-    groups : tuple of ToldGroup
+    groups : tuple of ChangedGroup
         Those that stand in the table.
     more_groups : int
         Those that stand in the data only.
-    worse, better, gaps : tuple of ToldGroup
+    worse, better, gaps : tuple of ChangedGroup
         Those of which it is certain, the surest first.
     says : {"worse", "better", "both", "cannot_tell"}
     limit : HeldToLimit or None
@@ -114,11 +114,11 @@ class ChangesPage:
     people: People
     narrower: float | None
     overall: ToldChange
-    groups: tuple[ToldGroup, ...]
+    groups: tuple[ChangedGroup, ...]
     more_groups: int
-    worse: tuple[ToldGroup, ...]
-    better: tuple[ToldGroup, ...]
-    gaps: tuple[ToldGroup, ...]
+    worse: tuple[ChangedGroup, ...]
+    better: tuple[ChangedGroup, ...]
+    gaps: tuple[ChangedGroup, ...]
     says: Literal["worse", "better", "both", "cannot_tell"]
     limit: HeldToLimit | None
     allowed: Amount | None
@@ -150,17 +150,17 @@ def changes_page(changes: Changes) -> ChangesPage:
     def told(change: Change) -> ToldChange:
         return _told(change, safe.better, unit, names)
 
-    def conditions(several: Sequence[GroupCondition]) -> tuple[GroupCondition, ...]:
-        return tuple(map(names.condition, several))
+    def conditions(unnamed: Sequence[GroupCondition]) -> tuple[GroupCondition, ...]:
+        return tuple(map(names.condition, unnamed))
 
-    def group(one: GroupChange) -> ToldGroup:
-        gap = None if one.gap is None else told(one.gap)
-        who = conditions(one.conditions or one.described)
-        return ToldGroup(who, one.found_by, one.people_a, one.people_b, told(one.change), gap)
+    def changed(group: GroupChange) -> ChangedGroup:
+        gap = None if group.gap is None else told(group.gap)
+        who = conditions(group.conditions or group.described)
+        return ChangedGroup(who, group.found_by, group.people_a, group.people_b, told(group.change), gap)
 
-    def surest(says: str) -> tuple[ToldGroup, ...]:
+    def surest(says: str) -> tuple[ChangedGroup, ...]:
         certain = [one for one in safe.groups if one.change.says == says]
-        return tuple(map(group, sorted(certain, key=lambda one: _at_least(one.change), reverse=True)))
+        return tuple(map(changed, sorted(certain, key=lambda one: _at_least(one.change), reverse=True)))
 
     gaps = [one for one in safe.groups if one.gap is not None and one.gap.says != "cannot_tell"]
     return ChangesPage(
@@ -175,11 +175,11 @@ def changes_page(changes: Changes) -> ChangesPage:
         people=safe.people,
         narrower=safe.narrower if safe.narrower is not None and safe.narrower >= 1.05 else None,
         overall=told(safe.overall),
-        groups=tuple(map(group, safe.groups[:MOST_ROWS])),
+        groups=tuple(map(changed, safe.groups[:MOST_ROWS])),
         more_groups=len(safe.groups[MOST_ROWS:]),
         worse=surest("worse"),
         better=surest("better"),
-        gaps=tuple(map(group, sorted(gaps, key=lambda one: _at_least(one.gap), reverse=True))),
+        gaps=tuple(map(changed, sorted(gaps, key=lambda one: _at_least(one.gap), reverse=True))),
         says=safe.says,
         limit=safe.limit,
         allowed=_size(safe.limit.max_worse, unit, names, floor=False) if safe.limit else None,
@@ -196,23 +196,23 @@ def changes_page(changes: Changes) -> ChangesPage:
 
 def changes_section(changes: Changes) -> Section:
     """The page in the readers' language: that of B's specification."""
-    found = read_in(_language(changes), "changes", page=changes_page(changes))
-    assert found is not None  # it always has a title
-    return found
+    section = read_in(_language(changes), "changes", page=changes_page(changes))
+    assert section is not None  # it always has a title
+    return section
 
 
 def changes_markdown(changes: Changes) -> str:
     """The page as Markdown, every name escaped."""
     from bdt_core.report.dossier.draw import _table
-    from bdt_core.report.markdown import Written, escaped
+    from bdt_core.report.markdown import MarkdownWriter, escaped
 
-    def drawn(several: Sequence[Block]) -> Iterator[str]:
-        for one in several:
-            if isinstance(one, Folded):
-                yield f"## {escaped(one.title)}"
-                yield from drawn(one.blocks)
+    def drawn(blocks: Sequence[Block]) -> Iterator[str]:
+        for block in blocks:
+            if isinstance(block, Folded):
+                yield f"## {escaped(block.title)}"
+                yield from drawn(block.blocks)
             else:
-                yield _table(one) if isinstance(one, Table) else Written().block(one)
+                yield _table(block) if isinstance(block, Table) else MarkdownWriter().block(block)
 
     section = changes_section(changes)
     return "\n\n".join([f"# {escaped(section.title)}", *drawn(section.blocks)]) + "\n"

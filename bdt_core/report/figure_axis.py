@@ -13,7 +13,7 @@ from bdt_core.report.wording import finite
 
 
 @dataclass(frozen=True)
-class Scale:
+class Axis:
     """A stretch of the sheet that stands for numbers.
 
     Attributes
@@ -38,7 +38,7 @@ class Scale:
         return self.start + min(max(share, 0.0), 1.0) * (self.end - self.start)
 
 
-def scale(values: Iterable[Any], start: float, end: float, *, least: float = 0.0, steps: int = 5) -> Scale:
+def scale(values: Iterable[Any], start: float, end: float, *, least: float = 0.0, steps: int = 5) -> Axis:
     """A scale with round ends that holds all finite values.
 
     Parameters
@@ -68,10 +68,10 @@ def scale(values: Iterable[Any], start: float, end: float, *, least: float = 0.0
     sizes = (size * 10.0**power for size in (1, 2, 5, 10, 20))
     step = next(size for size in sizes if high - low <= (steps - 1e-9) * size)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return Scale(first * step, last * step, tuple(i * step for i in range(first, last + 1)), start, end)
+    return Axis(first * step, last * step, tuple(i * step for i in range(first, last + 1)), start, end)
 
 
-def draw_across(sheet: Sheet, axis: Scale, top: float, bottom: float, factor: float = 1.0) -> None:
+def draw_across(sheet: Sheet, axis: Axis, top: float, bottom: float, factor: float = 1.0) -> None:
     """Lines down from top to bottom at the named numbers, which stand below, times a factor."""
     for x in axis.ticks:
         sheet.line([axis.place(x)] * 2, [top, bottom], width=0.5)

@@ -190,17 +190,17 @@ def _published(found: parts.Document) -> parts.Document:
             source=_NO_SOURCE, fingerprint="", rows=coarse.rounded(found.data.rows), rows_audited=told.rows,
             rows_left_out=(), columns=(),
         ),
-        bias_variable=parts.BiasVariable(
+        bias_variable=parts.ReportedVariable(
             **_members(variable, "name", "short", "description", "kind", "better", "better_by", "unit"),
             train_mean=means["train"],
             test_mean=means["test"],
         ),
-        split=parts.Split(
+        split=parts.TrainTestSplit(
             **_members(found.split, "test_size", "method", "stratified", "random_state"),
             train_rows=train_rows,
             test_rows=test_rows,
         ),
-        verdict=parts.Judgement(
+        verdict=parts.OverallVerdict(
             **_members(found.verdict, "verdict", "blocks"), sentence=_verdict_sentence(found, gate)
         ),
         summary=_summary(found, findings),
@@ -728,7 +728,7 @@ def _summary(found: parts.Document, told: Findings | None) -> parts.Summary:
     )  # fmt: skip
 
 
-def _sentence(one: Finding, found: Findings, variable: parts.BiasVariable) -> str:
+def _sentence(one: Finding, found: Findings, variable: parts.ReportedVariable) -> str:
     told = (
         f"{words.capital(one.who)} (about {words.count(one.rows)} {found.counted}, {_rough(one.share, 'rate')}): "
         f"{variable.short} {_rough(one.mean_inside, variable.unit)}, others {_rough(one.mean_outside, variable.unit)}"
@@ -742,7 +742,7 @@ def _sentence(one: Finding, found: Findings, variable: parts.BiasVariable) -> st
     return f"{alike} they fare about {size} worse in {variable.short}."
 
 
-def _ruled_out(one: Certificate, variable: parts.BiasVariable) -> str:
+def _ruled_out(one: Certificate, variable: parts.ReportedVariable) -> str:
     most = one.largest_difference
     most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
     return (
