@@ -24,7 +24,7 @@ Became = Literal["grew", "shrank", "turned", "cannot_tell"]
 
 
 @dataclass(frozen=True)
-class ToldChange:
+class ChangeInWords:
     """A change, for readers.
 
     Attributes
@@ -62,8 +62,8 @@ class ChangedGroup:
     found_by: FoundBy
     people_a: int
     people_b: int
-    change: ToldChange
-    gap: ToldChange | None
+    change: ChangeInWords
+    gap: ChangeInWords | None
     most: bool = False  # by their conditions even if these hold for most people, for A and B may differ in that
     all_but: GroupCondition | None = None
 
@@ -83,7 +83,7 @@ class ChangesPage:
     people : People
     narrower : float or None
         As in `bdt_core.changes.Changes`; None below 1.05.
-    overall : ToldChange
+    overall : ChangeInWords
     groups : tuple of ChangedGroup
         Those that stand in the table.
     more_groups : int
@@ -113,7 +113,7 @@ class ChangesPage:
     units: Mapping[str, str]
     people: People
     narrower: float | None
-    overall: ToldChange
+    overall: ChangeInWords
     groups: tuple[ChangedGroup, ...]
     more_groups: int
     worse: tuple[ChangedGroup, ...]
@@ -147,16 +147,16 @@ def changes_page(changes: Changes) -> ChangesPage:
     names = _Names(safe.spec_a)
     unit: Unit = "rate" if safe.is_rate else "value"
 
-    def told(change: Change) -> ToldChange:
-        return _told(change, safe.better, unit, names)
+    def in_words(change: Change) -> ChangeInWords:
+        return _in_words(change, safe.better, unit, names)
 
     def conditions(unnamed: Sequence[GroupCondition]) -> tuple[GroupCondition, ...]:
         return tuple(map(names.condition, unnamed))
 
     def changed(group: GroupChange) -> ChangedGroup:
-        gap = None if group.gap is None else told(group.gap)
+        gap = None if group.gap is None else in_words(group.gap)
         who = conditions(group.conditions or group.described)
-        return ChangedGroup(who, group.found_by, group.people_a, group.people_b, told(group.change), gap)
+        return ChangedGroup(who, group.found_by, group.people_a, group.people_b, in_words(group.change), gap)
 
     def surest(says: str) -> tuple[ChangedGroup, ...]:
         certain = [one for one in safe.groups if one.change.says == says]
@@ -174,7 +174,7 @@ def changes_page(changes: Changes) -> ChangesPage:
         units=names.units_of_columns(),
         people=safe.people,
         narrower=safe.narrower if safe.narrower is not None and safe.narrower >= 1.05 else None,
-        overall=told(safe.overall),
+        overall=in_words(safe.overall),
         groups=tuple(map(changed, safe.groups[:MOST_ROWS])),
         more_groups=len(safe.groups[MOST_ROWS:]),
         worse=surest("worse"),
@@ -291,7 +291,7 @@ def _at_least(change: Change | None) -> float:
     return max(change.low, -change.high, 0.0)
 
 
-def _told(change: Change, better: str, unit: Unit, names: _Names) -> ToldChange:
+def _in_words(change: Change, better: str, unit: Unit, names: _Names) -> ChangeInWords:
     certain = _at_least(change)
     worse = change.high if better == "lower" else -change.low
     scale = 100.0 if unit == "rate" else 1.0
@@ -300,7 +300,7 @@ def _told(change: Change, better: str, unit: Unit, names: _Names) -> ToldChange:
         for one in (change.a, change.b, change.difference, change.low, change.high)
     )
     a, b = _amounts(change.a, change.b, unit, names)
-    return ToldChange(
+    return ChangeInWords(
         a=a,
         b=b,
         more=change.difference > 0.0,

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from bdt_core import words
+from bdt_core.report.figure_axis import draw_number_heads, draw_numbers
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
 from bdt_core.said import AsItIs, of_ours, say
@@ -23,7 +24,6 @@ _INDENT = 26.0
 _BAND = 19.0  # of the mark and its interval, below who they are
 _LEFT, _RIGHT = 30.0, 310.0
 _LABELLED = 0.7  # share of the axis within which a limit stands
-_NUMBER_COLUMNS = (358.0, 410.0, 472.0)
 
 
 def better_off(cluster: Cluster | ComparedCluster) -> bool:
@@ -120,8 +120,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     top = sheet.top + heads + 4
     short = said.words["inside"]
     short = short if sheet.measure(short, SMALL) <= 50 else said.words["in_cluster"]
-    for x, head in zip(_NUMBER_COLUMNS, (said.words["rows"], short, said.words["others"]), strict=True):
-        sheet.text(x, top - 9, head, size=SMALL, color=GREY, align="right")
+    draw_number_heads(sheet, top - 9, (said.words["rows"], short, said.words["others"]))
     axis = _Axis(sheet, document, clusters, top, rows, said.words)
     axis.limits(limits)
     largest = max((one.test_rows for one in clusters), default=1) or 1
@@ -162,8 +161,7 @@ def _row_text(sheet: Sheet, document: Document, cluster: Cluster, who: list[str]
         words.value(cluster.test_mean, unit),
         words.value(cluster.comparison.mean_b, unit),
     )
-    for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
-        sheet.text(x, middle, number, align="right", size=8.5)
+    draw_numbers(sheet, middle, numbers)
 
 
 class _Axis:

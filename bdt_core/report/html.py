@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"(-?\d+(\.\d+)?(e[-+]?\d+)?|-?Infinity)?")
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Edition:
     """The first page and the body in a language.
 
     Attributes
@@ -78,8 +78,8 @@ def render_html(document: AnyDocument) -> str:
     return _template().render(
         page=page,
         drawn=_Figures(document, page.words),
-        own=_told(document, page.body),
-        others=[_told(other, body_of(other), f"-{one}") for one, other in _others(document)],
+        own=_edition(document, page.body),
+        others=[_edition(other, body_of(other), f"-{one}") for one, other in _others(document)],
         sign=_SIGNS[document.verdict.verdict],
     )
 
@@ -100,10 +100,9 @@ def _others(document: Printed) -> Iterator[tuple[str, Printed]]:
     yield from ((one, document.in_language(one)) for one in LANGUAGES if one != language_of(document))
 
 
-def _told(document: Printed, body: tuple[Section, ...], suffix: str = "") -> _Told:
-    """The first page and the body in a document's language."""
+def _edition(document: Printed, body: tuple[Section, ...], suffix: str = "") -> _Edition:
     first, words = first_section(document), words_of_forms(document)
-    return _Told(
+    return _Edition(
         language_of(document),
         document.verdict.verdict,
         answer_of(first),

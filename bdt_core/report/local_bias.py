@@ -85,14 +85,13 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     sheet = Sheet(said.title, 26 + _ROW * len(shown) + 36, subtitle=said.subtitle)
     top = sheet.top + 26
     bottom = top + _ROW * len(shown)
-    values = [x for one in shown for part in ("train", "test") for x in _values(local, one, part)]
+    values = [x for one in shown for part in PARTS for x in _values(local, one, part)]
     drawn = [one.value for one in values if one is not None]
-    rate = local_unit(local) == "rate"
     heads = ((_TRAIN, said.words["train"]), (_TEST, said.words["test"]))
     for part, ((start, end), phrase) in zip(PARTS, heads, strict=True):
         axis = scale(drawn, start, end, least=0.1)
         sheet.text(start, top - 10, sheet.fit(phrase, end - start + 12, SMALL, True), size=SMALL, bold=True)
-        draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
+        draw_across(sheet, axis, top, bottom, local_unit(local))
         for number, cluster in enumerate(shown):
             _gap(sheet, local, cluster, part, axis, top + _ROW * number, said.words["few"])
     for number, cluster in enumerate(shown):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
-from bdt_core.report.figure_axis import Axis, draw_across, scale, told
+from bdt_core.report.figure_axis import Axis, draw_across, scale, tick
 from bdt_core.report.groups import rate_value, span
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
@@ -65,23 +65,23 @@ def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:
     ends = [side.estimate for one in (thresholds.gap, thresholds.accuracy) for side in (one.before, one.after)]
     if not all(map(finite, ends)):
         return []
-    return [
-        (one.gap, one.accuracy)
-        for one in thresholds.frontier
-        if finite(one.gap.estimate) and finite(one.accuracy.estimate)
-    ]
+    return [(gap, accuracy) for _, gap, accuracy in _frontier(thresholds)]
 
 
 def points_told(document: Document) -> list[tuple[str | float, Estimate, Estimate]]:
     """What is drawn: "now" and "then", and each tolerance, with gap and accuracy on the test rows."""
     thresholds = asked(asked(document.mitigation).thresholds)
     now, then = _now_and_then(thresholds)
-    frontier = [
+    return [("now", *now), ("then", *then), *_frontier(thresholds)]
+
+
+def _frontier(thresholds: Thresholds) -> list[tuple[str | float, Estimate, Estimate]]:
+    """Each tolerance, with gap and accuracy where both are known."""
+    return [
         (one.tolerance, one.gap, one.accuracy)
         for one in thresholds.frontier
         if finite(one.gap.estimate) and finite(one.accuracy.estimate)
     ]
-    return [("now", *now), ("then", *then), *frontier]
 
 
 def _now_and_then(thresholds: Thresholds) -> tuple[Point, Point]:
@@ -102,10 +102,10 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
         scale(_ends([*frontier, now, then], i), start, end, least=0.05)
         for i, (start, end) in enumerate(((_LEFT, _RIGHT), (bottom, top)))
     )
-    draw_across(sheet, across, top, bottom, 100.0)
+    draw_across(sheet, across, top, bottom, "rate")
     for y in up.ticks:
         sheet.line([_LEFT, _RIGHT], [up.place(y)] * 2, width=0.5)
-        sheet.text(_LEFT - 7, up.place(y), told(y, 100.0), size=SMALL, color=GREY, align="right")
+        sheet.text(_LEFT - 7, up.place(y), tick(y, "rate"), size=SMALL, color=GREY, align="right")
     sheet.text(8, top - 12, said.words["accuracy"], size=SMALL)
     name = sheet.fit(said.words["gap"], _RIGHT - _LEFT, SMALL)
     sheet.text((_LEFT + _RIGHT) / 2, bottom + 24, name, size=SMALL, align="center")

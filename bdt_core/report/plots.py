@@ -68,7 +68,6 @@ def plot_tree(tree: ClusterTree, ax: Axes | None = None, *, outcome: str = "mean
 
 
 def _on(document: parts.Printed, name: str, ax: Axes | None) -> Axes:
-    """A figure of the report on axes."""
     return _drawn(lambda axes: draw_onto(document, name, axes), ax)
 
 

@@ -8,7 +8,7 @@ from string import ascii_uppercase
 from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_core.report.figure_axis import Axis, draw_across, scale
+from bdt_core.report.figure_axis import Axis, draw_across, draw_number_heads, draw_numbers, scale
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import asked, finite
 from bdt_core.said import AsItIs
@@ -25,7 +25,6 @@ SHOWN = 20
 _UNREPORTED_SHOWN = 10
 _NAME, _ROW = 14.0, 30.0
 _NAMES, _LEFT, _RIGHT = 8.0, 20.0, 310.0
-_NUMBER_COLUMNS = (358.0, 410.0, 472.0)
 _SPACE, _WIDEST = 10.0, 200.0
 _EVERYBODY, _TOGETHER, _VALUE = 34.0, 46.0, 32.0  # heights of boxes, and of the value within
 _LINES = 3
@@ -91,8 +90,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     top = sheet.top + 20
     bottom = top + _ROW * len(shown)
     short = sheet.fit(said.words["inside"], 50, SMALL)
-    for x, head in zip(_NUMBER_COLUMNS, (said.words["rows"], short, said.words["others"]), strict=True):
-        sheet.text(x, top - 9, head, size=SMALL, color=GREY, align="right")
+    draw_number_heads(sheet, top - 9, (said.words["rows"], short, said.words["others"]))
     ends = [0.0, *(x for one in shown for x in (one.low, one.high, one.shrunken_difference))]
     axis = scale(ends, _LEFT, _RIGHT, least=0.02 if unit == "rate" else 0.0)
     _background(sheet, document, axis, top, bottom, said.words)
@@ -111,8 +109,7 @@ def _background(
     zero = axis.place(0.0)
     start, end = (zero, _RIGHT) if harm_is_right else (_LEFT, zero)
     sheet.box(start, top, max(end - start, 0.1), bottom - top, fill=HARM_TINT, edge=HARM_TINT, round_by=0)
-    rate = unit_of_slices(document) == "rate"
-    draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
+    draw_across(sheet, axis, top, bottom, unit_of_slices(document))
     sheet.line([zero] * 2, [top, bottom], color=INK, width=1)
     left, right = ("better_left", "worse_right") if harm_is_right else ("worse_left", "better_right")
     colors = (CALM, HARM) if harm_is_right else (HARM, CALM)
@@ -135,8 +132,7 @@ def _row(sheet: Sheet, intersection: Slice, axis: Axis, unit: words.Unit, top: f
     numbers = (
         words.count(intersection.test_rows), words.value(comparison.mean_a, unit), words.value(comparison.mean_b, unit)
     )  # fmt: skip
-    for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
-        sheet.text(x, y, number, size=8.5, align="right")
+    draw_numbers(sheet, y, numbers)
 
 
 def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:

@@ -72,7 +72,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     compared = [others(worst, place) for place in range(len(groups))]
     ends = [one.mean_inside for one in groups] + [mean for _, mean in compared]
     axis = scale([0.0, *ends], _LEFT, _RIGHT)
-    draw_across(sheet, axis, top, bottom, 100.0 if unit == "rate" else 1.0)
+    draw_across(sheet, axis, top, bottom, unit)
     for number, group in enumerate(groups):
         _group(sheet, group, compared[number], axis, unit, said.words, top + _ROW * number)
     return sheet
