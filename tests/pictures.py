@@ -31,7 +31,7 @@ from bdt_core.history import History, batch_of, follow
 from bdt_core.report.figure_history import drawn_panels, history_png
 from bdt_core.report.first_page import first_section
 from bdt_core.report.html import render_html
-from bdt_core.report.markdown import Written
+from bdt_core.report.markdown import MarkdownWriter
 from bdt_core.report.printed import printed
 from bdt_core.spec import AuditSpec, load_spec, parse_spec
 from bdt_core.table.sources import read_table
@@ -82,7 +82,7 @@ def document(golden: str) -> dict[str, Any]:
 
 def words_of_first_page(golden: str) -> str:
     """What the first page of a frozen report says."""
-    return digest("\n".join(Written().block(one) for one in first_section(printed(document(golden))).blocks))
+    return digest("\n".join(MarkdownWriter().block(one) for one in first_section(printed(document(golden))).blocks))
 
 
 def take_first_page(picture: str, folder: Path) -> None:
@@ -184,7 +184,7 @@ def followed() -> tuple[History, dict[str, MetricLimitResult]]:
 def words_of_history() -> str:
     """Titles of the panels, and what is said of each."""
     history, _ = followed()
-    return digest("\n".join(f"{one.head}: {one.told}" for one in drawn_panels(history)))
+    return digest("\n".join(f"{one.head}: {one.subhead}" for one in drawn_panels(history)))
 
 
 def words_of_days() -> str:

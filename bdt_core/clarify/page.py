@@ -16,7 +16,7 @@ from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
 from bdt_core.harmless import harmless_cell
 from bdt_core.metrics import CLARIFY
-from bdt_core.report.blocks import Block, Bullets, Cell, Column, Facts, Section, Table, Tone, cells, columns
+from bdt_core.report.blocks import Block, Bullets, Cell, ColumnHead, Facts, Section, Table, Tone, cells, columns
 from bdt_core.report.wording import whole
 
 GROUPS_SHOWN = 20
@@ -131,15 +131,15 @@ def clarify_html(page: ClarifyPage) -> str:
 
 def clarify_markdown(page: ClarifyPage) -> str:
     """Draw the page as Markdown, every name escaped."""
-    from bdt_core.report.markdown import Written, escaped
+    from bdt_core.report.markdown import MarkdownWriter, escaped
 
     lines = [
         f"# Bias metrics: {escaped(page.name)}",
         escaped(page.subtitle),
-        Written().block(Bullets(page.summary.items)),
+        MarkdownWriter().block(Bullets(page.summary.items)),
         f"*{escaped(page.caution)}*",
         *(f"> **Note:** {escaped(one)}" for one in page.remarks),
-        *(Written().section(one) for one in page.sections),
+        *(MarkdownWriter().section(one) for one in page.sections),
         "In Clarify's form: [analysis.json](analysis.json). Every number with its interval: [metrics.csv](metrics.csv)",
     ]
     return "\n\n".join(lines) + "\n"
@@ -277,7 +277,7 @@ def _question_tables(
         whose = "" if len(groups) == 1 else f": {who(measured, i)}"
         yield Table(
             f"Questions to begin with{whose}",
-            (Column("Question"), Column("Metric"), Column("Value", number=True), Column("Answer")),
+            columns("Question", "Metric", "#Value", "Answer"),
             tuple(rows),
         )
 
@@ -322,7 +322,7 @@ def _rates_table(measured: BiasMetrics) -> Table | None:
     return Table(
         f"Rates of the groups, with {measured.confidence * 100:.4g} % intervals"
         + (f"; {more} smaller groups stand in metrics.csv" if more else ""),
-        (*columns("Group", "#Rows"), *(Column(_RATES[one], number=True) for one in names)),
+        (*columns("Group", "#Rows"), *(ColumnHead(_RATES[one], number=True) for one in names)),
         tuple(rows),
     )
 
@@ -341,7 +341,7 @@ def _metric_tables(
     is_many = len(groups) > 1
     for start in range(0, len(groups), _SIDE_BY_SIDE):
         part = groups[start : start + _SIDE_BY_SIDE]
-        heads = [Column(group_name(measured["CI"].values[i]) if is_many else "Value", number=True) for i in part]
+        heads = [ColumnHead(group_name(measured["CI"].values[i]) if is_many else "Value", number=True) for i in part]
         rows = [
             cells(
                 Cell(name, note=CLARIFY[name].title),
@@ -354,7 +354,7 @@ def _metric_tables(
         yield Table(
             title + (f": groups {start + 1} to {start + len(part)} of {len(groups)}" if len(groups) > _SIDE_BY_SIDE
                      else ""),
-            (Column("Metric"), *heads, Column("No bias", number=True), *(() if is_many else columns("What it says"))),
+            (*columns("Metric"), *heads, *columns("#No bias"), *(() if is_many else columns("What it says"))),
             tuple(rows),
         )  # fmt: skip
 

@@ -70,15 +70,15 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place], say: Callab
         blocker), else info. A finding keeps its fingerprint from run to run.
     """
     findings: list[dict[str, Any]] = []
-    for one, place in zip(result["limits"], places, strict=True):
-        if one["outcome"] == "holds":
+    for limit, place in zip(result["limits"], places, strict=True):
+        if limit["outcome"] == "holds":
             continue
         findings.append(
             {
-                "description": f"{limit_title(one, say)}. {limit_text(one, say)}",
-                "check_name": f"bias-gate/{one['check']}",
-                "fingerprint": _fingerprint(result["name"], one, findings),
-                "severity": _SEVERITIES.get(one["severity"], "major") if one["outcome"] == "stops" else "info",
+                "description": f"{limit_title(limit, say)}. {limit_text(limit, say)}",
+                "check_name": f"bias-gate/{limit['check']}",
+                "fingerprint": _fingerprint(result["name"], limit, findings),
+                "severity": _SEVERITIES.get(limit["severity"], "major") if limit["outcome"] == "stops" else "info",
                 "location": {"path": place.path, "lines": {"begin": place.line}},
             }
         )

@@ -11,7 +11,7 @@ from bdt_core.report.wording import asked, finite
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
-    from bdt_core.report.document import CategoricalFeature, Document, Feature, Level, NumericFeature, Printed
+    from bdt_core.report.document import CategoricalFeature, ComparedLevel, Document, Feature, NumericFeature, Printed
 
 COLUMNS_SHOWN = 8
 LEVELS_SHOWN = 4
@@ -38,9 +38,9 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     return sheet
 
 
-def is_declared(one: Feature) -> bool:
+def is_declared(feature: Feature) -> bool:
     """Whether the specification names a column as protected or as a group."""
-    return one.declared or one.role == "protected"
+    return feature.declared or feature.role == "protected"
 
 
 def families(features: Sequence[Feature]) -> list[tuple[str, list[Feature]]]:
@@ -53,14 +53,14 @@ def families(features: Sequence[Feature]) -> list[tuple[str, list[Feature]]]:
 
 def told_apart(document: Document) -> list[tuple[str, str | None, bool]]:
     """Columns that differ most, for a title: each with its level, and whether the cluster has more of it."""
-    told: list[tuple[str, str | None, bool]] = []
-    for one in shown(document):
-        if one.significant and one.kind == "numeric":
-            told.append((one.column, None, asked(one.comparison.difference) > 0))
-        elif one.significant and one.kind == "categorical" and one.strongest_level is not None:
-            level = one.strongest_level
-            told.append((one.column, level.level, asked(level.comparison.difference) > 0))
-    return told[:_TOLD]
+    differing: list[tuple[str, str | None, bool]] = []
+    for feature in shown(document):
+        if feature.significant and feature.kind == "numeric":
+            differing.append((feature.column, None, asked(feature.comparison.difference) > 0))
+        elif feature.significant and feature.kind == "categorical" and feature.strongest_level is not None:
+            level = feature.strongest_level
+            differing.append((feature.column, level.level, asked(level.comparison.difference) > 0))
+    return differing[:_TOLD]
 
 
 def rows_of_level(document: Document, column: str, level: str) -> int | None:
@@ -101,9 +101,9 @@ def _height(numbers: Sequence[NumericFeature], categories: Sequence[CategoricalF
     )
 
 
-def levels(one: CategoricalFeature) -> list[Level]:
+def levels(feature: CategoricalFeature) -> list[ComparedLevel]:
     """The levels with the largest differences, in the order of the document."""
-    known = [level for level in one.levels if level.comparison.difference is not None]
+    known = [level for level in feature.levels if level.comparison.difference is not None]
     largest = sorted(known, key=lambda level: -abs(asked(level.comparison.difference)))[:LEVELS_SHOWN]
     return [level for level in known if any(level is other for other in largest)]
 
@@ -116,10 +116,10 @@ def _head(sheet: Sheet, top: float, phrase: str, said: Mapping[str, str]) -> flo
     return top + 14
 
 
-def _name(sheet: Sheet, one: Feature, y: float, said: Mapping[str, str]) -> None:
-    tag = said["protected"] if one.role == "protected" else ""
+def _name(sheet: Sheet, feature: Feature, y: float, said: Mapping[str, str]) -> None:
+    tag = said["protected"] if feature.role == "protected" else ""
     room = _LEFT - 24 - (sheet.measure(tag, SMALL) + 12 if tag else 0)
-    name = sheet.fit(one.column, room, 8.5)
+    name = sheet.fit(feature.column, room, 8.5)
     sheet.text(8, y, name)
     if tag:
         x = 8 + sheet.measure(name, 8.5) + 6
@@ -137,16 +137,16 @@ def _numbers(sheet: Sheet, numbers: Sequence[NumericFeature], top: float, said: 
     low, high = low - room, high + room
     axes = _axes(sheet, top, height, low, high)
     axes.axvline(0, color=FAINT, linewidth=1, zorder=0)
-    for number, one in enumerate(numbers):
+    for number, feature in enumerate(numbers):
         y = top + _ROW * 1.3 * (number + 0.5)
-        _name(sheet, one, y, said)
-        effect = one.effect
+        _name(sheet, feature, y, said)
+        effect = feature.effect
         if finite(effect):
-            _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(one.significant))
+            _pair(sheet, _place(effect, low, high), _place(0.0, low, high), y, bool(feature.significant))
         elif effect is not None:
             sheet.text((_LEFT + _RIGHT) / 2, y, said["constant"], size=SMALL, color=GREY, align="center")
-        sheet.text(_INSIDE, y, words.number(one.mean_cluster), align="right")
-        sheet.text(_OUTSIDE, y, words.number(one.mean_rest), align="right")
+        sheet.text(_INSIDE, y, words.number(feature.mean_cluster), align="right")
+        sheet.text(_OUTSIDE, y, words.number(feature.mean_rest), align="right")
     _scale_name(sheet, top + height, said["standardised"])
     return top + height + _AXIS
 
@@ -158,15 +158,14 @@ def _categories(sheet: Sheet, categories: Sequence[CategoricalFeature], top: flo
     axes.set_xticks([0, 25, 50, 75, 100], ["0 %", "25 %", "50 %", "75 %", "100 %"])
     axes.grid(axis="x", color=FAINT, linewidth=0.5)
     y = top
-    for one in categories:
-        _name(sheet, one, y + _ROW / 2 + 3, said)
+    for feature in categories:
+        _name(sheet, feature, y + _ROW / 2 + 3, said)
         y += _ROW + 3
-        for level in levels(one):
+        for level in levels(feature):
             middle = y + _ROW / 2
             color = INK if level.significant else GREY
-            sheet.text(
-                22, middle, sheet.fit(sheet.level(one.column, level.level), _LEFT - 36, SMALL), size=SMALL, color=color
-            )
+            name = sheet.fit(sheet.level(feature.column, level.level), _LEFT - 36, SMALL)
+            sheet.text(22, middle, name, size=SMALL, color=color)
             inside, outside = level.share_cluster, level.share_rest
             places = (_place(100 * asked(inside), -3, 103), _place(100 * asked(outside), -3, 103))
             _pair(sheet, *places, middle, bool(level.significant))

@@ -20,7 +20,7 @@ class Cell:
 
 
 @dataclass(frozen=True)
-class Column:
+class ColumnHead:
     """Head of a column; numbers stand to the right."""
 
     label: str
@@ -60,7 +60,7 @@ class Table:
     """A table whose first column names its rows."""
 
     caption: str
-    columns: tuple[Column, ...]
+    columns: tuple[ColumnHead, ...]
     rows: tuple[tuple[Cell, ...], ...]
 
 
@@ -153,15 +153,15 @@ def cells(*texts: str | Cell) -> tuple[Cell, ...]:
     return tuple(one if isinstance(one, Cell) else Cell(one) for one in texts)
 
 
-def columns(*labels: str) -> tuple[Column, ...]:
+def columns(*labels: str) -> tuple[ColumnHead, ...]:
     """Heads of columns; a label that starts with # is one of numbers.
 
     Examples
     --------
     >>> columns("cluster", "#rows")
-    (Column(label='cluster', number=False), Column(label='rows', number=True))
+    (ColumnHead(label='cluster', number=False), ColumnHead(label='rows', number=True))
     """
-    return tuple(Column(one.removeprefix("#"), one.startswith("#")) for one in labels)
+    return tuple(ColumnHead(one.removeprefix("#"), one.startswith("#")) for one in labels)
 
 
 def plain(x: Any) -> Any:

@@ -76,7 +76,7 @@ def sayings(language: str, names: Names | None = None) -> Sayings:
 def sayings_of_page(language: str) -> Sayings:
     """What a text is on the page of ``bdt open``, whose own messages come before those of reports."""
     of_reports, own = _read(language), _messages(language, frozenset((PAGE,)))
-    return Catalogue(replace(of_reports, told={**of_reports.told, **own.told}), Names({}))
+    return Catalogue(replace(of_reports, texts={**of_reports.texts, **own.texts}), Names({}))
 
 
 def say_in(document: Printed) -> Sayings:
@@ -91,9 +91,9 @@ def say_for(spec: AuditSpec) -> Sayings:
     """What a text is for the readers of a specification."""
     from bdt_core.spec.wording import wording
 
-    told = wording(spec.bias_variable)
+    variable = wording(spec.bias_variable)
     rate = spec.bias_variable.derive not in (None, "absolute_error", "squared_error")
-    return sayings(spec.language, Names(spec.to_dict(), () if rate else (told.name, told.short)))
+    return sayings(spec.language, Names(spec.to_dict(), () if rate else (variable.name, variable.short)))
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ class _Messages:
     """The messages of a language by what they are in English, and which of them are conditions on a column."""
 
     marks: Mapping[int, str]
-    told: Mapping[str, str]
+    texts: Mapping[str, str]
     conditions: frozenset[str]
 
 
@@ -127,7 +127,7 @@ def _messages(language: str, contexts: frozenset[str], others: tuple[tuple[str, 
     ]
     return _Messages(
         str.maketrans({",": get_group_symbol(locale), ".": get_decimal_symbol(locale)}),
-        {message: told for _, message, told in messages} | {_bare(message): _bare(told) for message, told in others},
+        {message: text for _, message, text in messages} | {_bare(message): _bare(text) for message, text in others},
         frozenset(message for context, message, _ in messages if context == _CONDITION),
     )
 
@@ -154,8 +154,8 @@ class Catalogue:
         if isinstance(text, Column):
             return self._of_missing(text) or self._names.label(text) or str(text)
         if isinstance(text, Level):
-            told = self.level(text.column, text)
-            return told.translate(self._messages.marks) if text.is_number and told == text else told
+            name = self.level(text.column, text)
+            return name.translate(self._messages.marks) if text.is_number and name == text else name
         return self._of_ours(str(text))
 
     def name(self, data: str, /) -> str:
@@ -178,13 +178,13 @@ class Catalogue:
     def _told(self, message: str) -> str:
         """A message in the language; the full stop stands where the text has it."""
         bare = _bare(message)
-        return self._messages.told.get(bare, bare) + message[len(bare) :]
+        return self._messages.texts.get(bare, bare) + message[len(bare) :]
 
     def _sentence(self, sentence: Said) -> str:
         values = {place: self._value(one) for place, one in sentence.values.items()}
-        told = first_letter(sentence, filled(self._told(sentence.id), values) + self._unit(sentence))
+        translation = first_letter(sentence, filled(self._told(sentence.id), values) + self._unit(sentence))
         in_one_line = _NO_BREAK in sentence and " " not in sentence
-        return told.replace(" ", _NO_BREAK) if in_one_line else told
+        return translation.replace(" ", _NO_BREAK) if in_one_line else translation
 
     def _value(self, value: str) -> str:
         return self(value) if isinstance(value, Sentence | AsItIs | Column | Level) else self.name(value)
@@ -211,10 +211,10 @@ class Catalogue:
     def _exact(self, text: str) -> str | None:
         """A text that is a message itself, with a capital or not."""
         bare = _bare(text)
-        told = self._messages.told.get(bare)
-        if told is None and (other := self._messages.told.get(flipped(bare))) is not None:
-            told = (other[:1].upper() if bare[:1].isupper() else other[:1].lower()) + other[1:]
-        return None if told is None else told + text[len(bare) :]
+        translation = self._messages.texts.get(bare)
+        if translation is None and (other := self._messages.texts.get(flipped(bare))) is not None:
+            translation = (other[:1].upper() if bare[:1].isupper() else other[:1].lower()) + other[1:]
+        return None if translation is None else translation + text[len(bare) :]
 
 
 def _bare(message: object) -> str:

@@ -25,7 +25,7 @@ Became = Literal["grew", "shrank", "turned", "cannot_tell"]
 
 
 @dataclass(frozen=True)
-class ToldChange:
+class ChangeInWords:
     """A change, for readers.
 
     Attributes
@@ -56,15 +56,15 @@ class ToldChange:
 
 
 @dataclass(frozen=True)
-class ToldGroup:
+class GroupInWords:
     """A group and its changes; the first attributes are what the words for groups ask for."""
 
     conditions: tuple[GroupCondition, ...]
     found_by: FoundBy
     people_a: int
     people_b: int
-    change: ToldChange
-    gap: ToldChange | None
+    change: ChangeInWords
+    gap: ChangeInWords | None
     most: bool = False  # by their conditions even if these hold for most people, for A and B may differ in that
     all_but: GroupCondition | None = None
 
@@ -84,12 +84,12 @@ class ChangesPage:
     people : People
     narrower : float or None
         As in `bdt_core.changes.Changes`; None below 1.05.
-    overall : ToldChange
-    groups : tuple of ToldGroup
+    overall : ChangeInWords
+    groups : tuple of GroupInWords
         Those that stand in the table.
     more_groups : int
         Those that stand in the data only.
-    worse, better, gaps : tuple of ToldGroup
+    worse, better, gaps : tuple of GroupInWords
         Those of which it is certain, the surest first.
     says : {"worse", "better", "both", "cannot_tell"}
     limit : HeldToLimit or None
@@ -114,12 +114,12 @@ class ChangesPage:
     units: Mapping[str, str]
     people: People
     narrower: float | None
-    overall: ToldChange
-    groups: tuple[ToldGroup, ...]
+    overall: ChangeInWords
+    groups: tuple[GroupInWords, ...]
     more_groups: int
-    worse: tuple[ToldGroup, ...]
-    better: tuple[ToldGroup, ...]
-    gaps: tuple[ToldGroup, ...]
+    worse: tuple[GroupInWords, ...]
+    better: tuple[GroupInWords, ...]
+    gaps: tuple[GroupInWords, ...]
     says: Literal["worse", "better", "both", "cannot_tell"]
     limit: HeldToLimit | None
     allowed: Amount | None
@@ -148,20 +148,21 @@ def changes_page(changes: Changes) -> ChangesPage:
     names = PlainNames(safe.spec_a)
     unit: Unit = "rate" if safe.is_rate else "value"
 
-    def told(change: Change) -> ToldChange:
-        return _told(change, safe.better, unit, names)
+    def in_words(change: Change) -> ChangeInWords:
+        return _in_words(change, safe.better, unit, names)
 
-    def conditions(several: Sequence[GroupCondition]) -> tuple[GroupCondition, ...]:
-        return tuple(map(names.condition, several))
+    def conditions(unnamed: Sequence[GroupCondition]) -> tuple[GroupCondition, ...]:
+        return tuple(map(names.condition, unnamed))
 
-    def group(one: ChangedGroup) -> ToldGroup:
-        gap = None if one.gap is None else told(one.gap)
-        who = conditions(one.conditions or one.described)
-        return ToldGroup(who, one.found_by, one.people_a, one.people_b, told(one.change), gap)
+    def changed(group: ChangedGroup) -> GroupInWords:
+        gap = None if group.gap is None else in_words(group.gap)
+        who = conditions(group.conditions or group.described)
+        return GroupInWords(who, group.found_by, group.people_a, group.people_b, in_words(group.change), gap)
 
-    def surest(says: str) -> tuple[ToldGroup, ...]:
+    def surest(says: str) -> tuple[GroupInWords, ...]:
+
         certain = [one for one in safe.groups if one.change.says == says]
-        return tuple(map(group, sorted(certain, key=lambda one: _at_least(one.change), reverse=True)))
+        return tuple(map(changed, sorted(certain, key=lambda one: _at_least(one.change), reverse=True)))
 
     gaps = [one for one in safe.groups if one.gap is not None and one.gap.says != "cannot_tell"]
     return ChangesPage(
@@ -175,12 +176,12 @@ def changes_page(changes: Changes) -> ChangesPage:
         units=names.units_of_columns(),
         people=safe.people,
         narrower=safe.narrower if safe.narrower is not None and safe.narrower >= 1.05 else None,
-        overall=told(safe.overall),
-        groups=tuple(map(group, safe.groups[:MOST_ROWS])),
+        overall=in_words(safe.overall),
+        groups=tuple(map(changed, safe.groups[:MOST_ROWS])),
         more_groups=len(safe.groups[MOST_ROWS:]),
         worse=surest("worse"),
         better=surest("better"),
-        gaps=tuple(map(group, sorted(gaps, key=lambda one: _at_least(one.gap), reverse=True))),
+        gaps=tuple(map(changed, sorted(gaps, key=lambda one: _at_least(one.gap), reverse=True))),
         says=safe.says,
         limit=safe.limit,
         allowed=amount_of_difference(safe.limit.max_worse, unit, names, floor=False) if safe.limit else None,
@@ -197,23 +198,23 @@ def changes_page(changes: Changes) -> ChangesPage:
 
 def changes_section(changes: Changes) -> Section:
     """The page in the readers' language: that of B's specification."""
-    found = read_in(_language(changes), "changes", page=changes_page(changes))
-    assert found is not None  # it always has a title
-    return found
+    section = read_in(_language(changes), "changes", page=changes_page(changes))
+    assert section is not None  # it always has a title
+    return section
 
 
 def changes_markdown(changes: Changes) -> str:
     """The page as Markdown, every name escaped."""
     from bdt_core.report.dossier.draw import _table
-    from bdt_core.report.markdown import Written, escaped
+    from bdt_core.report.markdown import MarkdownWriter, escaped
 
-    def drawn(several: Sequence[Block]) -> Iterator[str]:
-        for one in several:
-            if isinstance(one, Folded):
-                yield f"## {escaped(one.title)}"
-                yield from drawn(one.blocks)
+    def drawn(blocks: Sequence[Block]) -> Iterator[str]:
+        for block in blocks:
+            if isinstance(block, Folded):
+                yield f"## {escaped(block.title)}"
+                yield from drawn(block.blocks)
             else:
-                yield _table(one) if isinstance(one, Table) else Written().block(one)
+                yield _table(block) if isinstance(block, Table) else MarkdownWriter().block(block)
 
     section = changes_section(changes)
     return "\n\n".join([f"# {escaped(section.title)}", *drawn(section.blocks)]) + "\n"
@@ -292,7 +293,7 @@ def _at_least(change: Change | None) -> float:
     return max(change.low, -change.high, 0.0)
 
 
-def _told(change: Change, better: str, unit: Unit, names: PlainNames) -> ToldChange:
+def _in_words(change: Change, better: str, unit: Unit, names: PlainNames) -> ChangeInWords:
     certain = _at_least(change)
     worse = change.high if better == "lower" else -change.low
     scale = 100.0 if unit == "rate" else 1.0
@@ -301,7 +302,7 @@ def _told(change: Change, better: str, unit: Unit, names: PlainNames) -> ToldCha
         for one in (change.a, change.b, change.difference, change.low, change.high)
     )
     a, b = amounts_of_means(change.a, change.b, unit, names)
-    return ToldChange(
+    return ChangeInWords(
         a=a,
         b=b,
         more=change.difference > 0.0,

@@ -16,9 +16,9 @@ def burdened(level: CharacteristicLevel) -> Sequence[Burden]:
     return [one for one in level.burdens if one.relation.significant and one.relation.difference > 0]
 
 
-def without_use(found: Characteristics) -> list[str]:
+def without_use(characteristics: Characteristics) -> list[str]:
     """Characteristics that burden some group and are not shown to find what they should."""
-    strongest = [(one.column, one.strongest) for one in found.characteristics]
+    strongest = [(one.column, one.strongest) for one in characteristics.characteristics]
     return [
         column
         for column, level in strongest

@@ -85,7 +85,7 @@ def _said(x: Any) -> Any:
     """Words for readers, without the keys for which there are none."""
     if not isinstance(x, dict):
         return x
-    return {key: one for key in sorted(x) if (one := _said(x[key])) not in (None, [], {})}
+    return {key: kept for key in sorted(x) if (kept := _said(x[key])) not in (None, [], {})}
 
 
 TESTS: Mapping[str, Callable[..., bool]] = {"ratio": lambda metric: metric.endswith("_ratio")}

@@ -6,16 +6,17 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from bdt_core import words
+from bdt_core.report.figure_axis import draw_number_heads, draw_numbers
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
 from bdt_core.said import AsItIs, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
-    from bdt_core.report.document import Cluster, Document, Level, NumericFeature, Printed
+    from bdt_core.report.document import Cluster, ComparedLevel, Document, NumericFeature, Printed
     from bdt_core.significance.clusters import ComparedCluster
 
-    Corrected: TypeAlias = Cluster | Level | NumericFeature
+    Corrected: TypeAlias = Cluster | ComparedLevel | NumericFeature
 
 SHOWN = 20
 _NAME_LINE, _NAME_LINES = 10.0, 3
@@ -23,39 +24,38 @@ _INDENT = 26.0
 _BAND = 19.0  # of the mark and its interval, below who they are
 _LEFT, _RIGHT = 30.0, 310.0
 _LABELLED = 0.7  # share of the axis within which a limit stands
-_NUMBER_COLUMNS = (358.0, 410.0, 472.0)
 
 
-def better_off(one: Cluster | ComparedCluster) -> bool:
+def better_off(cluster: Cluster | ComparedCluster) -> bool:
     """Whether a cluster is called better off: significantly, and not only because another one fares badly."""
-    return bool(one.significant and not one.worse and (one.without is None or one.without.stands_out))
+    return bool(cluster.significant and not cluster.worse and (cluster.without is None or cluster.without.stands_out))
 
 
-def finding(one: Cluster | ComparedCluster) -> str:
+def finding(cluster: Cluster | ComparedCluster) -> str:
     """What is found of a cluster, in a few words."""
-    if one.comparison.status != "tested":
+    if cluster.comparison.status != "tested":
         return "not testable"
-    if not one.significant:
+    if not cluster.significant:
         return "no significant difference"
-    if one.worse:
+    if cluster.worse:
         return "worse off"
-    if better_off(one) or one.without is None:
+    if better_off(cluster) or cluster.without is None:
         return "better off"
-    return say("better off only than {clusters}", clusters=cluster_names(one.without.left_out))
+    return say("better off only than {clusters}", clusters=cluster_names(cluster.without.left_out))
 
 
-def without_others(one: Cluster | ComparedCluster, unit: words.Unit) -> str | None:
+def without_others(cluster: Cluster | ComparedCluster, unit: words.Unit) -> str | None:
     """How a cluster compares with everybody else without those that stand out more.
 
     None where there are none, and where it is worse off without them, too: then nothing is to be added.
     """
-    if one.without is None or (one.worse and one.without.stands_out):
+    if cluster.without is None or (cluster.worse and cluster.without.stands_out):
         return None
-    names, found = cluster_names(one.without.left_out), one.without.comparison
-    if found is None:
+    names, rest = cluster_names(cluster.without.left_out), cluster.without.comparison
+    if rest is None:
         return say("nobody else is left without {clusters}", clusters=names)
-    size = words.difference(found.difference, found.low, found.high, confidence=found.confidence, unit=unit)
-    message = "also without {clusters}: {size}" if one.without.stands_out else "without {clusters}: {size}"
+    size = words.difference(rest.difference, rest.low, rest.high, confidence=rest.confidence, unit=unit)
+    message = "also without {clusters}: {size}" if cluster.without.stands_out else "without {clusters}: {size}"
     return say(message, clusters=names, size=size)
 
 
@@ -78,16 +78,16 @@ def cluster_names(labels: Sequence[int]) -> str:
     return say("clusters {list}", list=words.listing([AsItIs(name) for name in names]))
 
 
-def ends(one: Corrected) -> tuple[words.Number, words.Number]:
+def ends(tested: Corrected) -> tuple[words.Number, words.Number]:
     """The interval that goes with a corrected p-value; of reports that have none, the one that holds alone."""
-    if one.corrected_low is None or one.corrected_high is None:
-        return one.comparison.low, one.comparison.high
-    return one.corrected_low, one.corrected_high
+    if tested.corrected_low is None or tested.corrected_high is None:
+        return tested.comparison.low, tested.comparison.high
+    return tested.corrected_low, tested.corrected_high
 
 
-def corrected(one: Corrected, unit: words.Unit) -> str:
+def corrected(tested: Corrected, unit: words.Unit) -> str:
     """The same in brackets."""
-    low, high = ends(one)
+    low, high = ends(tested)
     if low is None or high is None:
         return ""
     return say("[{low} to {high}]", low=words.signed(low, unit), high=words.signed(high, unit))
@@ -100,11 +100,11 @@ def own(document: Document, harm: float) -> float:
 
 def main_p(document: Document) -> str:
     """The p-value of the main test."""
-    found = document.primary_test
-    p = words.p_value(found.deciding.p_value if found.deciding else None)
-    if found.repeated_splits is None:
+    test = document.primary_test
+    p = words.p_value(test.deciding.p_value if test.deciding else None)
+    if test.repeated_splits is None:
         return p
-    return say("{p} over {N} splits", p=p, N=words.count(len(found.repeated_splits.p_values)))
+    return say("{p} over {N} splits", p=p, N=words.count(len(test.repeated_splits.p_values)))
 
 
 def draw(document: Printed, said: FigureWords) -> Sheet:
@@ -120,16 +120,15 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     top = sheet.top + heads + 4
     short = said.words["inside"]
     short = short if sheet.measure(short, SMALL) <= 50 else said.words["in_cluster"]
-    for x, head in zip(_NUMBER_COLUMNS, (said.words["rows"], short, said.words["others"]), strict=True):
-        sheet.text(x, top - 9, head, size=SMALL, color=GREY, align="right")
+    draw_number_heads(sheet, top - 9, (said.words["rows"], short, said.words["others"]))
     axis = _Axis(sheet, document, clusters, top, rows, said.words)
     axis.limits(limits)
     largest = max((one.test_rows for one in clusters), default=1) or 1
     y = top
-    for number, (one, name, height) in enumerate(zip(clusters, names, heights, strict=True)):
+    for number, (cluster, name, height) in enumerate(zip(clusters, names, heights, strict=True)):
         middle = y + height - _BAND / 2 - 1
-        _row_text(sheet, document, one, name, y, middle)
-        axis.cluster(one, middle, largest)
+        _row_text(sheet, document, cluster, name, y, middle)
+        axis.cluster(cluster, middle, largest)
         if number:
             sheet.line([8, sheet.width - 8], [y] * 2, width=0.5)
         y += height
@@ -144,24 +143,25 @@ def _limits(document: Document) -> list[float]:
     return [one.limit for one in document.gate if isinstance(one, ClusterLimitResult)]
 
 
-def who_is_in(one: Cluster) -> str:
+def who_is_in(cluster: Cluster) -> str:
     """Who is in a cluster: its rule, or where none fits what its description says; how well it fits is in the table."""
-    return of_ours(one.rule.text if words.rule_fits(one.rule.precision, one.rule.recall) else one.description)
+    return of_ours(
+        cluster.rule.text if words.rule_fits(cluster.rule.precision, cluster.rule.recall) else cluster.description
+    )
 
 
-def _row_text(sheet: Sheet, document: Document, one: Cluster, who: list[str], y: float, middle: float) -> None:
+def _row_text(sheet: Sheet, document: Document, cluster: Cluster, who: list[str], y: float, middle: float) -> None:
     unit = document.bias_variable.unit
     sheet.cover(8, y + 1, sheet.width - 16, 4 + _NAME_LINE * len(who))
-    sheet.text(8, y + 8.5, f"{one.cluster}", size=9.5, bold=True)
+    sheet.text(8, y + 8.5, f"{cluster.cluster}", size=9.5, bold=True)
     for place, line in enumerate(who):
         sheet.text(_INDENT, y + 8.5 + _NAME_LINE * place, line, size=SMALL, color=GREY)
     numbers = (
-        words.count(one.test_rows),
-        words.value(one.test_mean, unit),
-        words.value(one.comparison.mean_b, unit),
+        words.count(cluster.test_rows),
+        words.value(cluster.test_mean, unit),
+        words.value(cluster.comparison.mean_b, unit),
     )
-    for x, number in zip(_NUMBER_COLUMNS, numbers, strict=True):
-        sheet.text(x, middle, number, align="right", size=8.5)
+    draw_numbers(sheet, middle, numbers)
 
 
 class _Axis:
@@ -202,9 +202,9 @@ class _Axis:
         reach = [0.0]
         sign = 1 if self.harm_is_right else -1
         reach += [sign * limit for limit in _limits(document)]
-        for one in clusters:
-            comparison = one.comparison
-            reach += [x for x in (*ends(one), comparison.difference) if finite(x)]
+        for cluster in clusters:
+            comparison = cluster.comparison
+            reach += [x for x in (*ends(cluster), comparison.difference) if finite(x)]
         low, high = min(reach) * self.scale, max(reach) * self.scale
         room = 0.08 * (high - low) or 1.0
         low, high = low - room, high + room
@@ -232,34 +232,34 @@ class _Axis:
             label = AsItIs(f"{self.said['limit']} {self.sheet.said(words.size(limit, self.unit))}")
             self.sheet.text(x + step, y, label, size=SMALL, align=towards_harm, color=HARM)  # type: ignore[arg-type]
 
-    def cluster(self, one: Cluster, y: float, largest: int) -> None:
+    def cluster(self, cluster: Cluster, y: float, largest: int) -> None:
         """The mark of one cluster; a hollow one with words where nothing could be tested."""
-        comparison = one.comparison
+        comparison = cluster.comparison
         if comparison.difference is None:
             x = _LEFT + 10
-            told = self.said["untested"]
-            wide = self.sheet.measure(told, SMALL) + 20
+            phrase = self.said["untested"]
+            wide = self.sheet.measure(phrase, SMALL) + 20
             self.sheet.box(x - 6, y - 7, wide, 14, fill="white", edge="white", round_by=3)
             self.sheet.mark(x, y, shape="o", fill="white", edge=GREY)
-            self.sheet.text(x + 9, y, told, size=SMALL, color=GREY)
+            self.sheet.text(x + 9, y, phrase, size=SMALL, color=GREY)
             return
-        shape, color = mark(one)
-        low, high = ends(one)
+        shape, color = mark(cluster)
+        low, high = ends(cluster)
         if finite(low) and finite(high):
             reach = [self.x(low), self.x(high)]
             self.sheet.line(reach, [y, y], color=color, width=2)
             for end in reach:
                 self.sheet.line([end, end], [y - 5, y + 5], color=color, width=1.2)
         x = self.x(comparison.difference)
-        size = 4 + 6 * (one.test_rows / largest) ** 0.5
+        size = 4 + 6 * (cluster.test_rows / largest) ** 0.5
         self.sheet.mark(x, y, shape=shape, fill=color, edge="white", size=size)
 
 
-def mark(one: Cluster) -> tuple[str, str]:
+def mark(cluster: Cluster) -> tuple[str, str]:
     """Shape and colour: worse, better, or not significant."""
-    if one.significant and one.worse:
+    if cluster.significant and cluster.worse:
         return "D", HARM
-    return ("o", CALM) if better_off(one) else ("s", GREY)
+    return ("o", CALM) if better_off(cluster) else ("s", GREY)
 
 
 def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:

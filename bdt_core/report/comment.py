@@ -11,7 +11,7 @@ from bdt_core.report.blocks import Bullets, Cell, Facts, Paragraph, Table
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.first_page import short_parts
 from bdt_core.report.gate_result import GateResult, shortened
-from bdt_core.report.markdown import Written, escaped
+from bdt_core.report.markdown import MarkdownWriter, escaped
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import section
 from bdt_core.verdict.baseline import CHANGE_WORDS
@@ -90,7 +90,7 @@ def _who_is_worse_off(document: Printed) -> str:
         else one
         for one in who.blocks
     ]
-    return Written(say_in(document)).part(replace(who, blocks=tuple(short)), "###")
+    return MarkdownWriter(say_in(document)).part(replace(who, blocks=tuple(short)), "###")
 
 
 def _limits(document: Printed, result: GateResult, say: Callable[[str], str]) -> str:
@@ -99,14 +99,15 @@ def _limits(document: Printed, result: GateResult, say: Callable[[str], str]) ->
     drawn = gate.blocks if gate else ()
     tables = [one for one in drawn if isinstance(one, Table)]
     if not tables:
-        return "\n\n".join(Written(say).block(one) for one in drawn if isinstance(one, Paragraph))
+        return "\n\n".join(MarkdownWriter(say).block(one) for one in drawn if isinstance(one, Paragraph))
     order = sorted(range(len(result["limits"])), key=lambda i: _SEVEREST_FIRST.index(result["limits"][i]["outcome"]))
     limits = [result["limits"][i] for i in order]
     follows = [Cell(say(_WHAT_FOLLOWS[one["outcome"]])) for one in limits]
     rows = [(*map(_short_cell, tables[0].rows[i][:-1]), what) for i, what in zip(order, follows, strict=True)]
-    told = dict.fromkeys(shortened(say(one["sentence"])) for one in limits[:_MOST_SENTENCES])
-    sentences = tuple(one for one in told if one != shortened(say(result["sentence"])))
-    parts = (Written(say).block(replace(tables[0], rows=tuple(rows))), Written(say).block(Bullets(sentences)))
+    texts = dict.fromkeys(shortened(say(one["sentence"])) for one in limits[:_MOST_SENTENCES])
+    sentences = tuple(one for one in texts if one != shortened(say(result["sentence"])))
+    writer = MarkdownWriter(say)
+    parts = (writer.block(replace(tables[0], rows=tuple(rows))), writer.block(Bullets(sentences)))
     return "\n\n".join(one for one in parts if one)
 
 
@@ -115,8 +116,8 @@ def _changes(result: GateResult, say: Callable[[str], str]) -> str:
         return ""
     changes = [one["change"] for one in result["limits"]]
     changes.sort(key=lambda one: tuple(CHANGE_WORDS).index(one["change"]))
-    told = tuple(shortened(say(one["sentence"])) for one in changes[:_MOST_SENTENCES])
-    listed = Written(say).block(Bullets(told or (say("No limit is set."),)))
+    sentences = tuple(shortened(say(one["sentence"])) for one in changes[:_MOST_SENTENCES])
+    listed = MarkdownWriter(say).block(Bullets(sentences or (say("No limit is set."),)))
     return f"### {say('Against the baseline')}\n\n{listed}"
 
 

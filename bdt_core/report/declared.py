@@ -11,14 +11,14 @@ if TYPE_CHECKING:
 MOST_SHOWN = 15
 
 
-def facets(found: DeclaredOutcomes) -> list[DeclaredFacet]:
+def facets(outcomes: DeclaredOutcomes) -> list[DeclaredFacet]:
     """The groupings that have groups."""
-    return [one for one in found.facets if one.groups]
+    return [one for one in outcomes.facets if one.groups]
 
 
-def shown(found: DeclaredOutcomes, facet: DeclaredFacet) -> list[DeclaredGroup]:
+def shown(outcomes: DeclaredOutcomes, facet: DeclaredFacet) -> list[DeclaredGroup]:
     """Groups with numbers, those first that fare worst."""
-    sign = 1.0 if found.better == "lower" else -1.0
+    sign = 1.0 if outcomes.better == "lower" else -1.0
     known = [one for one in facet.groups if one.mean is not None]
     return sorted(known, key=lambda one: -sign * (one.mean or 0.0))[:MOST_SHOWN]
 
@@ -28,14 +28,14 @@ def not_shown(facet: DeclaredFacet) -> int:
     return max(len(facet.groups) - len(facet.small) - MOST_SHOWN, 0)
 
 
-def is_worse(found: DeclaredOutcomes, one: DeclaredGroup) -> bool:
+def is_worse(outcomes: DeclaredOutcomes, group: DeclaredGroup) -> bool:
     """Whether a group is significantly worse off than everybody else."""
-    return bool(one.significant) and (found.harm(one) or 0.0) > 0.0
+    return bool(group.significant) and (outcomes.harm(group) or 0.0) > 0.0
 
 
-def are_compared(found: DeclaredOutcomes) -> bool:
+def are_compared(outcomes: DeclaredOutcomes) -> bool:
     """Whether any group is held against everybody else; in the form for publication none is."""
-    return found.comparisons > 0
+    return outcomes.comparisons > 0
 
 
 def stands_in_groups(document: Document, facet: DeclaredFacet) -> bool:
@@ -50,16 +50,16 @@ def stands_in_groups(document: Document, facet: DeclaredFacet) -> bool:
 
 def all_stand_in_groups(document: Document) -> bool:
     """Whether that section has what each grouping has, so that only differences from everybody else are new."""
-    found = document.declared_outcomes
-    return found is not None and all(stands_in_groups(document, one) for one in facets(found))
+    outcomes = document.declared_outcomes
+    return outcomes is not None and all(stands_in_groups(document, one) for one in facets(outcomes))
 
 
 def not_searched(document: Document) -> list[str]:
     """Searches that were switched off, where clusters are among them; none in the form for publication."""
     if document.search is not None or document.publication is not None:
         return []
-    found = {"groups of conditions": document.worst_groups, "intersections": document.slices}
-    return ["clusters", *(name for name, one in found.items() if one is None)]
+    searches = {"groups of conditions": document.worst_groups, "intersections": document.slices}
+    return ["clusters", *(name for name, one in searches.items() if one is None)]
 
 
 def are_all(document: Document) -> bool:

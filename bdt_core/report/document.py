@@ -53,7 +53,7 @@ class Data(Part):
     notes: tuple[Text, ...] = ()
 
 
-class BiasVariable(Part):
+class ReportedVariable(Part):
     """What is held against groups, and how it is named."""
 
     name: str
@@ -67,7 +67,7 @@ class BiasVariable(Part):
     unit: Unit
 
 
-class Split(Part):
+class TrainTestSplit(Part):
     """How train and test rows were told apart; hash: every row (or all rows of a key) by its own random number."""
 
     train_rows: int
@@ -80,7 +80,7 @@ class Split(Part):
     random_state: int
 
 
-class Judgement(Part):
+class OverallVerdict(Part):
     """What all limits together say."""
 
     verdict: Verdict
@@ -154,7 +154,7 @@ class Cluster(Part):
     corrected_high: Real = None
 
 
-class Node(Part):
+class TreeNode(Part):
     """A group of train rows in the tree of splits; the step is what separates it from its sibling."""
 
     id: int
@@ -171,7 +171,7 @@ class Node(Part):
 class Tree(Part):
     """The splits that made the clusters, parents before children."""
 
-    nodes: Annotated[tuple[Node, ...], Field(min_length=1)]
+    nodes: Annotated[tuple[TreeNode, ...], Field(min_length=1)]
 
 
 class Shrinkage(Part):
@@ -197,7 +197,7 @@ class PrimaryTest(Part):
         return self.comparison if self.repeated_splits is None else self.repeated_splits.together
 
 
-class Level(Part):
+class ComparedLevel(Part):
     """A level of a category: its share of the cluster against that of everybody else."""
 
     level: str
@@ -251,10 +251,10 @@ class CategoricalFeature(_Feature):
 
     kind: Literal["categorical"]
     table: LevelsTest | None
-    levels: tuple[Level, ...]
+    levels: tuple[ComparedLevel, ...]
 
     @property
-    def strongest_level(self) -> Level | None:
+    def strongest_level(self) -> ComparedLevel | None:
         """The level to show for the whole column: the largest difference, significant ones first."""
         known = [(level, level.comparison.difference) for level in self.levels]
         return max(
@@ -280,7 +280,7 @@ class Differences(Part):
     tests_declared: int = 0
 
 
-class Proxy(Part):
+class ClusterProxy(Part):
     """A protected column, or a level of one, that being in cluster 0 may stand in for."""
 
     column: str
@@ -337,9 +337,9 @@ class Document(Part):
     spec: dict[str, Any]
     publication: Publication | None = None
     data: Data
-    bias_variable: BiasVariable
-    split: Split
-    verdict: Judgement
+    bias_variable: ReportedVariable
+    split: TrainTestSplit
+    verdict: OverallVerdict
     summary: Summary
     gate: tuple[LimitResult, ...]
     search: Search | None
@@ -348,7 +348,7 @@ class Document(Part):
     tree: Tree
     primary_test: PrimaryTest
     differences: Differences
-    proxies: tuple[Proxy, ...]
+    proxies: tuple[ClusterProxy, ...]
     declared_outcomes: DeclaredOutcomes | None = None
     groups: Groups | None
     pooled_groups: PooledGroups | None = None
@@ -393,8 +393,8 @@ class Printed(Document):
     def in_language(self, language: str) -> Printed:
         """The same document, for readers of a language."""
 
-        def made(one: Printed) -> Printed:
-            other = one.model_copy(update={"spec": {**one.spec, "language": language}})
+        def made(document: Printed) -> Printed:
+            other = document.model_copy(update={"spec": {**document.spec, "language": language}})
             other._made = {}  # what is made of it has other words
             return other
 

@@ -50,7 +50,7 @@ class Panel:
 
     Attributes
     ----------
-    head, told : str
+    head, subhead : str
         Its two lines of text.
     daily, values, lows, highs : sequence of (float or None)
         Of each batch alone; of all so far, with the sequence.
@@ -63,7 +63,7 @@ class Panel:
     """
 
     head: str
-    told: str
+    subhead: str
     daily: Sequence[float | None]
     values: Sequence[float | None]
     lows: Sequence[float | None]
@@ -86,62 +86,64 @@ def drawn_panels(history: History) -> list[Panel]:
     panels = [_of_stream(history, one) for one in history.streams]
     panels += [_of_ratio(history, one) for one in history.limits if one.is_ratio and one.daily]
 
-    def rank(one: Panel) -> tuple[bool, bool, bool, bool, float]:
-        return not one.is_broken, one.alarm is None, not one.drifts, not one.limits, -max(one.evidence, 1.0)
+    def rank(panel: Panel) -> tuple[bool, bool, bool, bool, float]:
+        return not panel.is_broken, panel.alarm is None, not panel.drifts, not panel.limits, -max(panel.evidence, 1.0)
 
     return sorted(panels, key=rank)[:PANELS]
 
 
-def _of_stream(history: History, one: Stream) -> Panel:
-    found = history.over_time(one)
-    limits = tuple(limit for limit in (one.tolerated_low, one.tolerated_high) if limit is not None)
+def _of_stream(history: History, stream: Stream) -> Panel:
+    sequence = history.over_time(stream)
+    limits = tuple(limit for limit in (stream.tolerated_low, stream.tolerated_high) if limit is not None)
     return Panel(
-        head=say("{metric}: {group} less {reference}", metric=_metric(one), group=one.group, reference=one.reference),
-        told=_told(history, one),
-        daily=history.values(one),
-        values=_known(found.difference),
-        lows=_known(found.low),
-        highs=_known(found.high),
+        head=say(
+            "{metric}: {group} less {reference}", metric=_metric(stream), group=stream.group, reference=stream.reference
+        ),
+        subhead=_subhead(history, stream),
+        daily=history.values(stream),
+        values=_known(sequence.difference),
+        lows=_known(sequence.low),
+        highs=_known(sequence.high),
         limits=limits,
-        alarm=one.alarm,
-        drifts=one.drift.state == "drift",
-        is_broken=_is_broken(one),
+        alarm=stream.alarm,
+        drifts=stream.drift.state == "drift",
+        is_broken=_is_broken(stream),
         is_ratio=False,
-        evidence=one.e_value,
+        evidence=stream.e_value,
     )
 
 
-def _of_ratio(history: History, one: LimitOverTime) -> Panel:
+def _of_ratio(history: History, ratio_limit: LimitOverTime) -> Panel:
     batches = [batch.id for batch in history.batches]
     ratio: list[str] = [
         say(
             "by {name}, ratio so far: {N} [{low} to {high}]",
-            name=joined([Column(column) for column in one.facet.split(" & ")], " & "),
-            N=words.number(one.value),
-            low=words.number(one.low),
-            high=words.number(one.high),
+            name=joined([Column(column) for column in ratio_limit.facet.split(" & ")], " & "),
+            N=words.number(ratio_limit.value),
+            low=words.number(ratio_limit.low),
+            high=words.number(ratio_limit.high),
         )
     ]
-    if one.broken_since is not None:
-        ratio.append(say("broken since {batch}", batch=AsItIs(one.broken_since)))
+    if ratio_limit.broken_since is not None:
+        ratio.append(say("broken since {batch}", batch=AsItIs(ratio_limit.broken_since)))
     return Panel(
-        head=say("{metric}: {group}", metric=_metric(one), group=one.group or ""),
-        told=words.printable(joined(ratio, "; ")),
-        daily=one.daily,
-        values=one.values,
-        lows=one.lows,
-        highs=one.highs,
-        limits=tuple(limit for limit in (one.minimum, one.maximum) if limit is not None),
-        alarm=None if one.broken_since is None else batches.index(one.broken_since),
+        head=say("{metric}: {group}", metric=_metric(ratio_limit), group=ratio_limit.group or ""),
+        subhead=words.printable(joined(ratio, "; ")),
+        daily=ratio_limit.daily,
+        values=ratio_limit.values,
+        lows=ratio_limit.lows,
+        highs=ratio_limit.highs,
+        limits=tuple(limit for limit in (ratio_limit.minimum, ratio_limit.maximum) if limit is not None),
+        alarm=None if ratio_limit.broken_since is None else batches.index(ratio_limit.broken_since),
         drifts=False,
-        is_broken=one.verdict == "fail",
+        is_broken=ratio_limit.verdict == "fail",
         is_ratio=True,
         evidence=1.0,
     )
 
 
-def _metric(one: Stream | LimitOverTime) -> str:
-    return of_ours(words.capital(one.metric.replace("_", " ")))
+def _metric(series: Stream | LimitOverTime) -> str:
+    return of_ours(words.capital(series.metric.replace("_", " ")))
 
 
 def _known(values: Iterable[float]) -> list[float | None]:
@@ -154,10 +156,10 @@ def draw(history: History) -> Sheet:
     rows = -(-len(panels) // _COLUMNS)
     sheet = Sheet(_title(history, panels), rows * (_HEAD + _HEIGHT + _FOOT) + 26, _WIDTH)
     width = (sheet.width - 8 - _COLUMNS * _LEFT - (_COLUMNS - 1) * (_GAP - _LEFT)) / _COLUMNS
-    for number, one in enumerate(panels):
+    for number, panel in enumerate(panels):
         x = _LEFT + (number % _COLUMNS) * (width + _GAP)
         y = sheet.top + (number // _COLUMNS) * (_HEAD + _HEIGHT + _FOOT) + _HEAD
-        _panel(sheet, history, one, x, y, width)
+        _panel(sheet, history, panel, x, y, width)
     if panels:
         _legend(sheet, history, panels, sheet.height - 12)
     return sheet
@@ -202,21 +204,21 @@ def _differences(alarms: int, streams: int, batches: str) -> str:
     return say(message, N=Numeral(str(alarms)), Nall=Numeral(str(streams)), batches=batches)
 
 
-def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width: float) -> None:
+def _panel(sheet: Sheet, history: History, panel: Panel, x: float, y: float, width: float) -> None:
     """Batch values as dots, the value so far as a line in its confidence sequence."""
     sheet.text(
         x - _LEFT + 8,
         y - 22,
-        sheet.fit(words.printable(one.head), width + _LEFT - 10, 8.5, bold=True),
+        sheet.fit(words.printable(panel.head), width + _LEFT - 10, 8.5, bold=True),
         bold=True,
     )
-    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(one.told, width + _LEFT - 10, 7.5), size=7.5, color=GREY)
-    kept = _thinned(len(one.daily))
+    sheet.text(x - _LEFT + 8, y - 9, sheet.fit(panel.subhead, width + _LEFT - 10, 7.5), size=7.5, color=GREY)
+    kept = _thinned(len(panel.daily))
     at = [float(i) for i in kept]
-    known = [i for i in kept if one.daily[i] is not None]
+    known = [i for i in kept if panel.daily[i] is not None]
     axes = sheet.axes(x, y, width, _HEIGHT)
-    axes.set_xlim(-0.5, len(one.daily) - 0.5)
-    bottom, top = (end * one.scale for end in _span(one, [one.daily[i] for i in known]))
+    axes.set_xlim(-0.5, len(panel.daily) - 0.5)
+    bottom, top = (end * panel.scale for end in _span(panel, [panel.daily[i] for i in known]))
     axes.set_ylim(bottom, top)
     axes.patch.set_visible(False)
     axes.spines["bottom"].set_visible(True)
@@ -224,61 +226,61 @@ def _panel(sheet: Sheet, history: History, one: Panel, x: float, y: float, width
     axes.tick_params(left=False, labelleft=True, labelsize=7, colors=GREY, pad=2)
     axes.locator_params(axis="y", nbins=5)
     axes.yaxis.set_major_formatter(lambda value, _: sheet.said(words.number(value)))
-    axes.axhline(1 if one.is_ratio else 0, color=GREY, linewidth=0.8)
-    for limit in one.limits:
-        axes.axhline(limit * one.scale, color=HARM, linewidth=1.1, linestyle="--")
-    value, low, high = (_scaled(one, of, kept, beyond) for of, beyond in
-                        ((one.values, float("nan")), (one.lows, float("nan")), (one.highs, top)))  # fmt: skip
+    axes.axhline(1 if panel.is_ratio else 0, color=GREY, linewidth=0.8)
+    for limit in panel.limits:
+        axes.axhline(limit * panel.scale, color=HARM, linewidth=1.1, linestyle="--")
+    value, low, high = (_scaled(panel, of, kept, beyond) for of, beyond in
+                        ((panel.values, float("nan")), (panel.lows, float("nan")), (panel.highs, top)))  # fmt: skip
     if len(at) == 1:
         axes.plot([0.0, 0.0], [low[0], high[0]], color=CALM, linewidth=1.6, alpha=0.4)
     axes.fill_between(at, low, high, color=CALM_TINT, linewidth=0, zorder=1)
     for edge in (low, high):
         axes.plot(at, edge, color=CALM, linewidth=0.5, alpha=0.6, zorder=2)
-    dots = [(one.daily[i] or 0.0) * one.scale for i in known]
+    dots = [(panel.daily[i] or 0.0) * panel.scale for i in known]
     axes.plot(known, dots, linestyle="none", marker="o", markersize=3 if len(known) <= 100 else 2, color=GREY,
               alpha=0.45, markeredgewidth=0, zorder=3)  # fmt: skip
     axes.plot(at, value, color=CALM, linewidth=1.6, zorder=4)
-    if one.alarm is not None:
-        axes.axvline(one.alarm, color=HARM, linewidth=0.8, zorder=2)
-        axes.plot([one.alarm], [(one.values[one.alarm] or 0.0) * one.scale], marker="D", markersize=6, color=HARM,
-                  markeredgecolor="white", zorder=5)  # fmt: skip
-    latest = one.daily[-1]
-    if one.drifts and latest is not None:
-        axes.plot([len(one.daily) - 1], [latest * one.scale], marker="o", markersize=8, markerfacecolor="none",
+    if panel.alarm is not None:
+        so_far = (panel.values[panel.alarm] or 0.0) * panel.scale
+        axes.axvline(panel.alarm, color=HARM, linewidth=0.8, zorder=2)
+        axes.plot([panel.alarm], [so_far], marker="D", markersize=6, color=HARM, markeredgecolor="white", zorder=5)
+    latest = panel.daily[-1]
+    if panel.drifts and latest is not None:
+        axes.plot([len(panel.daily) - 1], [latest * panel.scale], marker="o", markersize=8, markerfacecolor="none",
                   markeredgecolor=HARM, markeredgewidth=1.3, zorder=5, clip_on=False)  # fmt: skip
     _dates(sheet, history, axes, x, y, width)
 
 
-def _scaled(one: Panel, values: Sequence[float | None], kept: Sequence[int], unknown: float) -> list[float]:
-    return [unknown if value is None else value * one.scale for value in (values[i] for i in kept)]
+def _scaled(panel: Panel, values: Sequence[float | None], kept: Sequence[int], unknown: float) -> list[float]:
+    return [unknown if value is None else value * panel.scale for value in (values[i] for i in kept)]
 
 
 def _dates(sheet: Sheet, history: History, axes: object, x: float, y: float, width: float) -> None:
     """The first, the middle and the last batch, by time."""
     axes.set_xticks([])  # type: ignore[attr-defined]
-    several = len(history.batches)
+    batches = len(history.batches)
     times = [one.time for one in history.batches]
-    by_hour = several > 1 and (times[-1] - times[0]).days < 2
-    places = sorted({0, several // 2, several - 1}) if several > 2 else list(range(several))
+    by_hour = batches > 1 and (times[-1] - times[0]).days < 2
+    places = sorted({0, batches // 2, batches - 1}) if batches > 2 else list(range(batches))
     for place in places:
-        told = times[place].strftime("%m-%d %H:%M" if by_hour else "%Y-%m-%d")
-        center = x + (place + 0.5) / several * width
-        half = sheet.measure(told, 7) / 2
-        sheet.text(min(max(center, x - 10 + half), x + width - half), y + _HEIGHT + 9, told, size=7, color=GREY,
+        day = times[place].strftime("%m-%d %H:%M" if by_hour else "%Y-%m-%d")
+        center = x + (place + 0.5) / batches * width
+        half = sheet.measure(day, 7) / 2
+        sheet.text(min(max(center, x - 10 + half), x + width - half), y + _HEIGHT + 9, day, size=7, color=GREY,
                    align="center")  # fmt: skip
 
 
-def _told(history: History, one: Stream) -> str:
-    if one.difference is None:
-        return say("by {name}; nobody to compare yet", name=one.facet)
-    value, low, high = (words.signed(x, "rate") for x in (one.difference, one.low, one.high))
+def _subhead(history: History, stream: Stream) -> str:
+    if stream.difference is None:
+        return say("by {name}; nobody to compare yet", name=stream.facet)
+    value, low, high = (words.signed(x, "rate") for x in (stream.difference, stream.low, stream.high))
     difference: list[str] = [
-        say("by {name}, points so far: {N} [{low} to {high}]", name=one.facet, N=value, low=low, high=high)
+        say("by {name}, points so far: {N} [{low} to {high}]", name=stream.facet, N=value, low=low, high=high)
     ]
-    if one.alarm is not None:
-        difference.append(say("alarm at {batch}", batch=AsItIs(history.batches[one.alarm].id)))
-    told: str = words.printable(joined(difference, "; "))
-    return told
+    if stream.alarm is not None:
+        difference.append(say("alarm at {batch}", batch=AsItIs(history.batches[stream.alarm].id)))
+    text: str = words.printable(joined(difference, "; "))
+    return text
 
 
 def _legend(sheet: Sheet, history: History, panels: Sequence[Panel], y: float) -> None:
@@ -312,12 +314,12 @@ def _word(sheet: Sheet, x: float, y: float, phrase: str) -> float:
     return x + sheet.measure(said, 7.5) + 18
 
 
-def _span(one: Panel, daily: Sequence[float | None]) -> tuple[float, float]:
+def _span(panel: Panel, daily: Sequence[float | None]) -> tuple[float, float]:
     """Ends of the axis: all dots, the sequence as it is now, no difference, limits. Its wide beginning is cut off."""
-    ends = [float(one.is_ratio), *one.limits]
-    ends += [x for x in (*daily, one.lows[-1], one.highs[-1]) if x is not None]
+    ends = [float(panel.is_ratio), *panel.limits]
+    ends += [x for x in (*daily, panel.lows[-1], panel.highs[-1]) if x is not None]
     bottom, top = min(ends), max(ends)
-    smallest = _SMALLEST_SPAN * (5 if one.is_ratio else 1)
+    smallest = _SMALLEST_SPAN * (5 if panel.is_ratio else 1)
     room = max(0.08 * (top - bottom), (smallest - (top - bottom)) / 2)
     return bottom - room, top + room
 
@@ -328,8 +330,8 @@ def _thinned(batches: int) -> list[int]:
     return sorted({*range(0, batches, step), batches - 1})
 
 
-def _is_broken(one: Stream) -> bool:
+def _is_broken(stream: Stream) -> bool:
     """Whether the sequence so far lies beyond a limit."""
-    above = one.tolerated_high is not None and one.low is not None and one.low > one.tolerated_high
-    below = one.tolerated_low is not None and one.high is not None and one.high < one.tolerated_low
+    above = stream.tolerated_high is not None and stream.low is not None and stream.low > stream.tolerated_high
+    below = stream.tolerated_low is not None and stream.high is not None and stream.high < stream.tolerated_low
     return above or below

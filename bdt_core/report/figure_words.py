@@ -20,7 +20,7 @@ def figure_words(document: Printed, name: str) -> FigureWords:
 
 
 def _figure_words(document: Printed, name: str) -> FigureWords:
-    told = read_in(
+    section = read_in(
         language_of(document),
         _template(name),
         say=AS_WRITTEN if name == "first_page" else say_in(document),
@@ -28,12 +28,12 @@ def _figure_words(document: Printed, name: str) -> FigureWords:
         **({"page": first_page(document)} if name == "first_page" else {"measure": measure(document)}),
         figure=name,
     )
-    assert told is not None  # it always has a title
-    paragraphs = [one.text for one in told.blocks if isinstance(one, Paragraph)]
-    facts = [pair for one in told.blocks if isinstance(one, Facts) for pair in one.pairs]
-    *labels, data = [one for one in told.blocks if isinstance(one, Table)]
+    assert section is not None  # it always has a title
+    paragraphs = [one.text for one in section.blocks if isinstance(one, Paragraph)]
+    facts = [pair for one in section.blocks if isinstance(one, Facts) for pair in one.pairs]
+    *labels, data = [one for one in section.blocks if isinstance(one, Table)]
     return FigureWords(
-        title=AsItIs(told.title),
+        title=AsItIs(section.title),
         subtitle=AsItIs(paragraphs[0]),
         words={name: AsItIs(one) for name, one in facts},
         labels=labels[0].rows if labels else (),

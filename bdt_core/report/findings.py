@@ -28,39 +28,35 @@ def measured_in(document: Document) -> str | None:
     return None if document.bias_variable.unit == "rate" else Names(document.spec).unit
 
 
-def nobody(found: Findings | None) -> str:
+def nobody(findings: Findings | None) -> str:
     """That no finding is confirmed; with legitimate factors people were compared with people alike in those."""
-    if found is None or not found.legitimate:
+    if findings is None or not findings.legitimate:
         return say("Nobody is confirmed to fare worse than everybody else.")
-    factors = words.listing([Column(factor) for factor in found.legitimate])
+    factors = words.listing([Column(factor) for factor in findings.legitimate])
     return say("Nobody is confirmed to fare worse than people alike in {list}.", list=factors)
 
 
-def at_first_sight(found: Findings | None, unit: words.Unit, short: str) -> str:
+def at_first_sight(findings: Findings | None, unit: words.Unit, short: str) -> str:
     """Who fares worst for certain when nothing is allowed for, and that people must judge it; empty without any."""
-    if found is None or not found.at_first_sight:
+    if findings is None or not findings.at_first_sight:
         return ""
-    first = found.at_first_sight[0]
-    own = unit_of(first, unit)
-    told = (
-        f"At first sight {first.who} ({words.count(first.rows)} {found.counted}, {words.percent(first.share)}): "
-        f"{short} {words.value(first.mean_inside, own)}, everybody else {words.value(first.mean_outside, own)}."
-    )
+    first = findings.at_first_sight[0]
+    sentence = f"At first sight {_sides(first, findings, unit_of(first, unit), short, 'everybody else')}."
     alike = first.remaining
     if alike is not None and alike.has_people_alike and alike.remaining_low <= 0.0:
-        told += f" Among people alike in {words.listing(found.legitimate)} nothing is proven to remain."
-    return f"{told} Whether these facts may explain it is for people to judge."
+        sentence += f" Among people alike in {words.listing(findings.legitimate)} nothing is proven to remain."
+    return f"{sentence} Whether these facts may explain it is for people to judge."
 
 
-def headline(found: Findings | None, ruled_out: Certificate | None, unit: words.Unit, short: str) -> str:
+def headline(findings: Findings | None, ruled_out: Certificate | None, unit: words.Unit, short: str) -> str:
     """The first finding; without any, what can be ruled out and what cannot."""
-    if found is not None and found.first is not None:
-        return finding_sentence(found.first, found, unit, short)
-    raw = at_first_sight(found, unit, short)
-    none = nobody(found) + (f" {raw}" if raw else "")
+    if findings is not None and findings.first is not None:
+        return finding_sentence(findings.first, findings, unit, short)
+    raw = at_first_sight(findings, unit, short)
+    none = nobody(findings) + (f" {raw}" if raw else "")
     if ruled_out is None:
         return none
-    than = "people like them" if found is not None and found.legitimate else "everybody else"
+    than = "people like them" if findings is not None and findings.legitimate else "everybody else"
     return (
         f"{none} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of "
         f"{words.percent(ruled_out.min_share)} to {words.percent(ruled_out.max_share)} of the people that up to "
@@ -70,13 +66,13 @@ def headline(found: Findings | None, ruled_out: Certificate | None, unit: words.
     )
 
 
-def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str) -> str:
+def finding_sentence(finding: Finding, findings: Findings, unit: words.Unit, short: str) -> str:
     """One finding.
 
     Parameters
     ----------
-    one : Finding
-    found : Findings
+    finding : Finding
+    findings : Findings
         The list that it is in.
     unit : {"rate", "value"}
         Of the bias variable.
@@ -88,28 +84,35 @@ def finding_sentence(one: Finding, found: Findings, unit: words.Unit, short: str
     str
         Harm counts as positive: "22.8 points worse", whichever way the bias variable points.
     """
-    unit = unit_of(one, unit)
+    unit = unit_of(finding, unit)
     name, others = short, "everybody else"
-    if one.compared_with:
-        name, others = one.measured, f"{words.all_of([each.words for each in one.compared_with])} there"
-    before = "" if not one.groups_before else f" in the group{'s' * (one.groups_before > 1)} found before"
-    told = (
-        f"{words.capital(one.who)} ({words.count(one.rows)} {found.counted}, {words.percent(one.share)}): "
-        f"{name} {words.value(one.mean_inside, unit)}, {others} {words.value(one.mean_outside, unit)}"
-    )
-    if one.remaining is None and before and one.mean_alike is not None:
+    if finding.compared_with:
+        name, others = finding.measured, f"{words.all_of([each.words for each in finding.compared_with])} there"
+    before = "" if not finding.groups_before else f" in the group{'s' * (finding.groups_before > 1)} found before"
+    sides = _sides(finding, findings, unit, name, others)
+    sentence = words.capital(sides)
+    if finding.remaining is None and before and finding.mean_alike is not None:
         return (
-            f"{told}. Among people alike{before} they fare {words.size(one.difference, unit)} worse in {name}, "
-            f"at least {words.size(one.low, unit)}."
+            f"{sentence}. Among people alike{before} they fare {words.size(finding.difference, unit)} worse in {name}, "
+            f"at least {words.size(finding.low, unit)}."
         )
-    if one.remaining is None:
-        return f"{told}: {words.size(one.difference, unit)} worse, at least {words.size(one.low, unit)}."
-    alike = one.remaining
-    if one.only_among_alike:
-        told = f"At first sight no worse off: {one.who}{told[len(one.who) :]}"
+    if finding.remaining is None:
+        return f"{sentence}: {words.size(finding.difference, unit)} worse, at least {words.size(finding.low, unit)}."
+    if finding.only_among_alike:
+        sentence = f"At first sight no worse off: {sides}"
+    factors = words.listing(findings.legitimate) + " and" * bool(before)
     return (
-        f"{told}. Among people alike in {words.listing(found.legitimate)}{' and' * bool(before)}{before} they fare "
-        f"{words.size(alike.remaining, unit)} worse in {name}, at least {words.size(alike.remaining_low, unit)}."
+        f"{sentence}. Among people alike in {factors}{before} they fare "
+        f"{words.size(finding.remaining.remaining, unit)} worse in {name}, "
+        f"at least {words.size(finding.remaining.remaining_low, unit)}."
+    )
+
+
+def _sides(finding: Finding, findings: Findings, unit: words.Unit, name: str, others: str) -> str:
+    """The people, how many they are, and their mean beside that of the others."""
+    return (
+        f"{finding.who} ({words.count(finding.rows)} {findings.counted}, {words.percent(finding.share)}): "
+        f"{name} {words.value(finding.mean_inside, unit)}, {others} {words.value(finding.mean_outside, unit)}"
     )
 
 
@@ -123,29 +126,29 @@ def intervals(alike: AlikeComparison) -> tuple[tuple[float, float], ...]:
     return three if all(math.isfinite(end) for ends in three for end in ends) else ()
 
 
-def on_train_rows(document: Document, one: Finding) -> tuple[int, words.Number] | None:
+def on_train_rows(document: Document, finding: Finding) -> tuple[int, words.Number] | None:
     """How many of a finding's people the search saw, and their mean; None where it saw all of them."""
     seen: list[tuple[int, words.Number]] = []
-    if one.found_by == "slices" and document.slices is not None:
-        seen = [(each.train_rows, each.train_value) for each in document.slices.slices if each.name == one.who]
-    elif one.found_by == "clusters":
-        seen = [(each.train_rows, each.train_mean) for each in document.clusters if each.rule.text == one.who]
-    elif one.found_by == "local_bias" and document.local_bias is not None:
-        (behind,) = one.described
+    if finding.found_by == "slices" and document.slices is not None:
+        seen = [(each.train_rows, each.train_value) for each in document.slices.slices if each.name == finding.who]
+    elif finding.found_by == "clusters":
+        seen = [(each.train_rows, each.train_mean) for each in document.clusters if each.rule.text == finding.who]
+    elif finding.found_by == "local_bias" and document.local_bias is not None:
+        (behind,) = finding.described
         seen = [
             (group.rows, group.value)
             for place in document.local_bias.logan.clusters
-            if one.who.endswith(f" in place {place.label} of local bias")
+            if finding.who.endswith(f" in place {place.label} of local bias")
             for group in place.train
             if group.group in behind.values
         ]
     return next(iter(seen), None)
 
 
-def also(one: Finding) -> str:
+def also(finding: Finding) -> str:
     """Which weaker findings overlap with it, the first few; empty without any."""
-    if not one.also:
+    if not finding.also:
         return ""
-    more = len(one.also) - _ALSO_SHOWN
+    more = len(finding.also) - _ALSO_SHOWN
     rest = [say("and {N} more", N=words.count(more))] if more > 0 else []
-    return joined([*map(of_ours, one.also[:_ALSO_SHOWN]), *rest], "; ")
+    return joined([*map(of_ours, finding.also[:_ALSO_SHOWN]), *rest], "; ")

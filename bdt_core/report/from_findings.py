@@ -79,7 +79,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         data=_data(test),
         bias_variable=_bias_variable(train, outcome),
         split=_split(test, train, outcome, spec),
-        verdict=parts.Judgement(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
+        verdict=parts.OverallVerdict(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
         summary=_summary(findings, outcome),
         gate=judged.limits,
         **_of_clusters(clusters, significance, differences, train, outcome),
@@ -132,9 +132,9 @@ def _train(findings: AuditFindings) -> MeasuredOutcome:
     return replace(outcome, rows=clusters.train_rows, persons=clusters.train_persons, mean=clusters.train_mean)
 
 
-def _bias_variable(train: MeasuredOutcome, test: MeasuredOutcome) -> parts.BiasVariable:
+def _bias_variable(train: MeasuredOutcome, test: MeasuredOutcome) -> parts.ReportedVariable:
     settings = train.spec.bias_variable
-    return parts.BiasVariable(
+    return parts.ReportedVariable(
         **vars(wording(settings)),
         kind=_kind(test),
         better=settings.better,
@@ -149,9 +149,9 @@ def _kind(outcome: MeasuredOutcome) -> Literal["binary", "continuous"]:
     return "binary" if outcome.two_valued else "continuous"
 
 
-def _split(test: Rows, of_train: MeasuredOutcome, of_test: MeasuredOutcome, spec: AuditSpec) -> parts.Split:
+def _split(test: Rows, of_train: MeasuredOutcome, of_test: MeasuredOutcome, spec: AuditSpec) -> parts.TrainTestSplit:
     by_hash = is_by_hash(test, spec.split)
-    return parts.Split(
+    return parts.TrainTestSplit(
         train_rows=of_train.rows,
         test_rows=of_test.rows,
         train_persons=of_train.persons,
@@ -239,10 +239,10 @@ def _corrected(interval: tuple[float, float] | None) -> dict[str, float | None]:
     return {"corrected_low": low, "corrected_high": high}
 
 
-def nodes_of(tree: ClusterTree) -> tuple[parts.Node, ...]:
+def nodes_of(tree: ClusterTree) -> tuple[parts.TreeNode, ...]:
     """The splits of a tree, in words."""
     return tuple(
-        parts.Node(
+        parts.TreeNode(
             id=node.id,
             parent=node.parent,
             children=node.children or (),
@@ -312,7 +312,7 @@ def _feature(column: ColumnDifference) -> parts.Feature:
         kind="categorical",
         table=_levels_test(column.table) if column.table else None,
         levels=tuple(
-            parts.Level(
+            parts.ComparedLevel(
                 level=level.level,
                 rows=level.rows,
                 share_cluster=level.comparison.mean_a,
@@ -340,14 +340,14 @@ def _levels_test(table: CategoricalComparison) -> parts.LevelsTest:
     )
 
 
-def _proxies(column: ColumnDifference) -> Iterator[parts.Proxy]:
+def _proxies(column: ColumnDifference) -> Iterator[parts.ClusterProxy]:
     """How far the most deviating cluster stands in for a protected attribute that was kept out."""
     of_levels = [(one.level, one.comparison, one.auc, one) for one in column.levels]
     compared = [(None, column.numeric, column.auc, column)] if column.numeric else of_levels
     for level, comparison, auc, tested in compared:
         if auc is not None:
             low, high = tested.corrected or (None, None)
-            yield parts.Proxy(
+            yield parts.ClusterProxy(
                 column=column.column,
                 level=level,
                 cluster=comparison.mean_a,

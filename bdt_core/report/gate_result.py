@@ -1,4 +1,4 @@
-"""What the gate says, as data: every form for CI systems is drawn from it."""
+"""The gate's answer as data, from which every form for CI systems is drawn."""
 
 from __future__ import annotations
 
@@ -95,8 +95,8 @@ def limit_title(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
 def limit_text(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:
     """Why a limit's verdict is what it is, and what has changed since the baseline, in a language."""
     change = limit["change"]
-    told = shortened(say(limit["sentence"]))
-    return told if change is None else f"{told} {say('Baseline')}: {shortened(say(change['sentence']))}"
+    sentence = shortened(say(limit["sentence"]))
+    return sentence if change is None else f"{sentence} {say('Baseline')}: {shortened(say(change['sentence']))}"
 
 
 def shortened(phrase: str, longest: int = LONGEST_TEXT) -> str:

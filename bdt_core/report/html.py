@@ -11,7 +11,7 @@ from functools import cache
 from html import escape
 from typing import TYPE_CHECKING
 
-from bdt_core.report.blocks import Block, Cell, Column, Facts, Figure, Folded, Section, Subheading, Table, answer_of
+from bdt_core.report.blocks import Block, Cell, ColumnHead, Facts, Figure, Folded, Section, Subheading, Table, answer_of
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures import figure_data, figure_svg
@@ -33,7 +33,7 @@ _NUMBER = re.compile(r"(-?\d+(\.\d+)?(e[-+]?\d+)?|-?Infinity)?")
 
 
 @dataclass(frozen=True)
-class _Told:
+class _Edition:
     """The first page and the body in a language.
 
     Attributes
@@ -78,8 +78,8 @@ def render_html(document: AnyDocument) -> str:
     return _template().render(
         page=page,
         drawn=_Figures(document, page.words),
-        own=_told(document, page.body),
-        others=[_told(other, body_of(other), f"-{one}") for one, other in _others(document)],
+        own=_edition(document, page.body),
+        others=[_edition(other, body_of(other), f"-{one}") for one, other in _others(document)],
         sign=_SIGNS[document.verdict.verdict],
     )
 
@@ -100,10 +100,9 @@ def _others(document: Printed) -> Iterator[tuple[str, Printed]]:
     yield from ((one, document.in_language(one)) for one in LANGUAGES if one != language_of(document))
 
 
-def _told(document: Printed, body: tuple[Section, ...], suffix: str = "") -> _Told:
-    """The first page and the body in a document's language."""
+def _edition(document: Printed, body: tuple[Section, ...], suffix: str = "") -> _Edition:
     first, words = first_section(document), words_of_forms(document)
-    return _Told(
+    return _Edition(
         language_of(document),
         document.verdict.verdict,
         answer_of(first),
@@ -130,21 +129,21 @@ def _opened(section: Section, document: Printed, suffix: str) -> Section:
             said[title].append(block)
     heads, language = [one.label for one in table.columns], language_of(document)
     opened = []
-    for one, row in zip(document.findings.findings, table.rows, strict=True):
-        seen = read_in(language, "opened", say=say_in(document), document=document, one=one)
+    for finding, row in zip(document.findings.findings, table.rows, strict=True):
+        seen = read_in(language, "opened", say=say_in(document), document=document, one=finding)
         assert seen is not None  # it always has a title
         numbers = tuple((head, ", ".join(filter(None, (x.text, x.note)))) for head, x in zip(heads, row, strict=True))
         blocks = (Facts(numbers), *said.get(row[0].text, ()), *seen.blocks)
         facts = Facts(tuple(pair for block in blocks if isinstance(block, Facts) for pair in block.pairs))
         opened.append(
-            Folded(row[0].text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(one) + suffix)
+            Folded(row[0].text, (facts, *(x for x in blocks if not isinstance(x, Facts))), _anchor(finding) + suffix)
         )
     return replace(section, blocks=(*said[""], *opened))
 
 
-def _anchor(one: Finding) -> str:
+def _anchor(finding: Finding) -> str:
     """The same for the same people in every audit and language."""
-    return f"finding-{hashlib.sha256(f'{one.found_by} {one.who}'.encode()).hexdigest()[:8]}"
+    return f"finding-{hashlib.sha256(f'{finding.found_by} {finding.who}'.encode()).hexdigest()[:8]}"
 
 
 @dataclass(frozen=True)
@@ -169,7 +168,7 @@ class _Figures:
         numbers = [all(_NUMBER.fullmatch(row[place]) for row in rows) for place in range(len(heads))]
         return Table(
             figure_words(self.document, figure.name).title,
-            tuple(Column(head, number) for head, number in zip(heads, numbers, strict=True)),
+            tuple(ColumnHead(head, number) for head, number in zip(heads, numbers, strict=True)),
             tuple(tuple(map(Cell, row)) for row in rows),
         )
 

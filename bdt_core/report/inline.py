@@ -56,14 +56,14 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
     return f'<svg viewBox="0 0 {_short(width)} {_short(height)}" role="img" aria-label="{escape(alt)}">{inner}</svg>'
 
 
-def _element(one: ET.Element, names: dict[str, str]) -> Iterator[str]:
-    tag = one.tag.rpartition("}")[2]
+def _element(element: ET.Element, names: dict[str, str]) -> Iterator[str]:
+    tag = element.tag.rpartition("}")[2]
     if tag in ("style", "metadata"):
         return
-    attributes = dict(_attributes(one, tag, names))
-    inner = "".join(part for each in one for part in _element(each, names))
+    attributes = dict(_attributes(element, tag, names))
+    inner = "".join(part for each in element for part in _element(each, names))
     if tag == "text":
-        inner = escape(one.text or "", quote=False)
+        inner = escape(element.text or "", quote=False)
     if tag in ("g", "defs") and not inner:
         return
     if tag == "g" and not attributes:
@@ -73,8 +73,8 @@ def _element(one: ET.Element, names: dict[str, str]) -> Iterator[str]:
     yield f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
 
 
-def _attributes(one: ET.Element, tag: str, names: dict[str, str]) -> Iterator[tuple[str, str]]:
-    for full, x in one.attrib.items():
+def _attributes(element: ET.Element, tag: str, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+    for full, x in element.attrib.items():
         key = full.rpartition("}")[2]
         if key == "id" and x in names:
             yield "id", names[x]
@@ -82,33 +82,33 @@ def _attributes(one: ET.Element, tag: str, names: dict[str, str]) -> Iterator[tu
             yield "href", f"#{names[x[1:]]}"
         elif key == "style":
             for part in x.split(";"):
-                name, _, told = (side.strip() for side in part.partition(":"))
-                told = _short(_HEX.sub(_colour, _renamed(told, names)).removesuffix("px"))
-                if name not in ("", "font-family") and ((name, told) not in _USUAL or tag == "use"):
-                    yield name, told
+                name, _, value = (side.strip() for side in part.partition(":"))
+                value = _short(_HEX.sub(_colour, _renamed(value, names)).removesuffix("px"))
+                if name not in ("", "font-family") and ((name, value) not in _USUAL or tag == "use"):
+                    yield name, value
         elif key in ("fill", "stroke"):
             yield key, _HEX.sub(_colour, x)
         elif key in _KEPT:
-            told = _short(_renamed(_NOT_TURNED.sub("", x), names))
+            value = _short(_renamed(_NOT_TURNED.sub("", x), names))
             if key == "d":
-                told = _BETWEEN.sub("", told).strip()
-            if told:
-                yield key, told
+                value = _BETWEEN.sub("", value).strip()
+            if value:
+                yield key, value
 
 
 def _renamed(x: str, names: dict[str, str]) -> str:
     return _REFERENCE.sub(lambda found: f"url(#{names[found[1]]})" if found[1] in names else found[0], x)
 
 
-def _colour(found: re.Match[str]) -> str:
-    known = _COLOURS.get(found[0])
+def _colour(match: re.Match[str]) -> str:
+    known = _COLOURS.get(match[0])
     if known:
         return f"var(--{known})"
-    light, dark, this = (int(colour[1:3], 16) for colour in (*SHADES, found[0]))
+    light, dark, this = (int(colour[1:3], 16) for colour in (*SHADES, match[0]))
     share = round(100 * min(max((light - this) / (light - dark), 0.0), 1.0))
     return f"color-mix(in srgb,var(--shade-dark) {share}%,var(--shade-light))"
 
 
-def _short(told: str) -> str:
+def _short(text: str) -> str:
     """Numbers with two decimals at most."""
-    return _NUMBER.sub(lambda found: f"{round(float(found[0]), 2) + 0.0:g}", told)
+    return _NUMBER.sub(lambda found: f"{round(float(found[0]), 2) + 0.0:g}", text)

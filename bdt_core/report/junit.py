@@ -48,7 +48,7 @@ def render_junit(result: GateResult, say: Callable[[str], str] = str) -> str:
 
 
 def _case(limit: dict[str, Any], name: str, number: str, say: Callable[[str], str]) -> ElementTree.Element:
-    told = _xml(limit_text(limit, say))
+    text = _xml(limit_text(limit, say))
     case = ElementTree.Element(
         "testcase", {"classname": f"bias_gate.{name}", "name": _xml(f"{number}{limit['check']}"), "time": "0"}
     )
@@ -56,13 +56,13 @@ def _case(limit: dict[str, Any], name: str, number: str, say: Callable[[str], st
         failure = ElementTree.SubElement(
             case, "failure", {"type": limit["verdict"], "message": _xml(limit_title(limit, say))}
         )
-        failure.text = told
+        failure.text = text
     elif limit["outcome"] != "holds":
         accepted = "not significantly worse than the baseline" if limit["outcome"] == "accepted" else ""
         why = say(words.capital(accepted or words.VERDICT_WORDS[limit["verdict"]].lower()))
-        ElementTree.SubElement(case, "skipped", {"message": _xml(f"{why}. {told}")})
+        ElementTree.SubElement(case, "skipped", {"message": _xml(f"{why}. {text}")})
     else:
-        ElementTree.SubElement(case, "system-out").text = told
+        ElementTree.SubElement(case, "system-out").text = text
     return case
 
 

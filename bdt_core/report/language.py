@@ -76,11 +76,11 @@ def plural_form(n: float, *, locale: str) -> str:
     return Locale.parse(locale).plural_form(n)
 
 
-def listing(several: Sequence[str], *, style: str, locale: str) -> str:
+def listing(parts: Sequence[str], *, style: str, locale: str) -> str:
     """A list within a sentence."""
     from babel.lists import format_list
 
-    return format_list(list(several), style=style, locale=locale)  # type: ignore[arg-type]
+    return format_list(list(parts), style=style, locale=locale)  # type: ignore[arg-type]
 
 
 def quoted(name: str, *, locale: str) -> str:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.metrics import LOCAL_METRICS
-from bdt_core.report.figure_axis import Scale, draw_across, scale
+from bdt_core.report.figure_axis import Axis, draw_across, scale
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked
 
@@ -36,9 +36,9 @@ def local_value(local: LocalBias, cluster: LocalCluster, part: Part, group: str)
     """The metric of a group in a cluster, by `part` "train" or "test"; None when it rests on too few rows."""
     settings = local.settings
     least = max(settings.min_test_rows, settings.min_group_size if part == "train" else 0)
-    for one in cluster.train if part == "train" else cluster.test:
-        if one.group == group and one.value is not None and one.counted >= least:
-            return one
+    for group_value in cluster.train if part == "train" else cluster.test:
+        if group_value.group == group and group_value.value is not None and group_value.counted >= least:
+            return group_value
     return None
 
 
@@ -85,21 +85,20 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     sheet = Sheet(said.title, 26 + _ROW * len(shown) + 36, subtitle=said.subtitle)
     top = sheet.top + 26
     bottom = top + _ROW * len(shown)
-    found = [x for one in shown for part in ("train", "test") for x in _values(local, one, part)]
-    drawn = [one.value for one in found if one is not None]
-    rate = local_unit(local) == "rate"
+    values = [x for one in shown for part in PARTS for x in _values(local, one, part)]
+    drawn = [one.value for one in values if one is not None]
     heads = ((_TRAIN, said.words["train"]), (_TEST, said.words["test"]))
     for part, ((start, end), phrase) in zip(PARTS, heads, strict=True):
         axis = scale(drawn, start, end, least=0.1)
         sheet.text(start, top - 10, sheet.fit(phrase, end - start + 12, SMALL, True), size=SMALL, bold=True)
-        draw_across(sheet, axis, top, bottom, 100.0 if rate else 1.0)
-        for number, one in enumerate(shown):
-            _gap(sheet, local, one, part, axis, top + _ROW * number, said.words["few"])
-    for number, one in enumerate(shown):
-        _names(sheet, one, top + _ROW * number + 8, said.words)
+        draw_across(sheet, axis, top, bottom, local_unit(local))
+        for number, cluster in enumerate(shown):
+            _gap(sheet, local, cluster, part, axis, top + _ROW * number, said.words["few"])
+    for number, cluster in enumerate(shown):
+        _names(sheet, cluster, top + _ROW * number + 8, said.words)
         if number:
             sheet.line([_NAMES, _RIGHT], [top + _ROW * number] * 2, width=0.4)
-        if one.label is None:
+        if cluster.label is None:
             sheet.box(_NAMES - 4, top + 2, _RIGHT - _NAMES + 6, _ROW - 4, fill="none", edge=INK)
     _legend(sheet, local, bottom + 26, said.words)
     return sheet
@@ -116,12 +115,12 @@ def _styles(local: LocalBias, cluster: LocalCluster) -> list[tuple[str, str]]:
     return [_MARKS[local.groups.index(name)] for name in pair(cluster) or ()]
 
 
-def _gap(sheet: Sheet, local: LocalBias, cluster: LocalCluster, part: Part, axis: Scale, top: float, few: str) -> None:
+def _gap(sheet: Sheet, local: LocalBias, cluster: LocalCluster, part: Part, axis: Axis, top: float, few: str) -> None:
     y = top + _NAME + (_ROW - _NAME) / 2 - 1
-    found = _values(local, cluster, part)
+    values = _values(local, cluster, part)
     marked = [
         (axis.place(asked(one.value)), style)
-        for one, style in zip(found, _styles(local, cluster), strict=True)
+        for one, style in zip(values, _styles(local, cluster), strict=True)
         if one is not None
     ]
     if len(marked) < 2:
@@ -155,8 +154,8 @@ def _names(sheet: Sheet, cluster: LocalCluster, y: float, said: Mapping[str, str
     half = (width - sheet.measure(over, SMALL)) / 2
     first, second = (sheet.measure(one, SMALL) for one in names)
     room = max(half, 2 * half - second), max(half, 2 * half - first)
-    told = over.join(sheet.fit(one, most, SMALL) for one, most in zip(names, room, strict=True))
-    sheet.text(left, y, told, size=SMALL, color=GREY)
+    text = over.join(sheet.fit(one, most, SMALL) for one, most in zip(names, room, strict=True))
+    sheet.text(left, y, text, size=SMALL, color=GREY)
 
 
 def _legend(sheet: Sheet, local: LocalBias, y: float, said: Mapping[str, str]) -> None:

@@ -25,7 +25,7 @@ def key_numbers(document: Document) -> tuple[tuple[str, str], ...]:
         if splits is None
         else say("{short} in cluster 0, {N} splits together", short=measured, N=words.count(len(splits.p_values)))
     )
-    found = [
+    numbers = [
         _number(who, words.value(comparison.mean_a, unit), _events(comparison, "a")),
         _number(say("everybody else"), words.value(comparison.mean_b, unit), _events(comparison, "b")),
         _number(
@@ -37,18 +37,18 @@ def key_numbers(document: Document) -> tuple[tuple[str, str], ...]:
     if comparison.ratio is not None:
         low, high = words.number(comparison.ratio_low), words.number(comparison.ratio_high)
         note = _within(comparison, low, high) if comparison.ratio_low is not None else ""
-        found.append(_number(say("ratio"), words.number(comparison.ratio), note))
+        numbers.append(_number(say("ratio"), words.number(comparison.ratio), note))
     else:
-        found.append(_number(say("effect size"), words.number(comparison.effect_size), comparison.effect_name or ""))
-    found.append(_number(say("p-value"), words.p_number(comparison.p_value), comparison.test or ""))
-    found.append(
+        numbers.append(_number(say("effect size"), words.number(comparison.effect_size), comparison.effect_name or ""))
+    numbers.append(_number(say("p-value"), words.p_number(comparison.p_value), comparison.test or ""))
+    numbers.append(
         _number(
             say("smallest difference to be seen"),
             words.size(comparison.minimum_detectable_difference, unit),
             say("with 80 % power, in these rows"),
         )
     )
-    return tuple(found)
+    return tuple(numbers)
 
 
 def _number(label: str, value: str, note: str = "") -> tuple[str, str]:

@@ -56,7 +56,7 @@ def render_markdown(document: AnyDocument, *, figures: bool = False) -> str:
     """
     safe = printed(document)
     page = build_page(safe)
-    written = Written(say_in(safe), safe if figures else None)
+    written = MarkdownWriter(say_in(safe), safe if figures else None)
     lines = [
         written.first_page(page.first),
         f"# {escaped(page.words['body'])}",
@@ -75,11 +75,11 @@ def render_markdown(document: AnyDocument, *, figures: bool = False) -> str:
 def render_first_page(document: AnyDocument) -> str:
     """Draw the first page alone as Markdown."""
     safe = printed(document)  # the whole page takes as long again as all else
-    return Written(say_in(safe)).first_page(first_section(safe)) + "\n"
+    return MarkdownWriter(say_in(safe)).first_page(first_section(safe)) + "\n"
 
 
 @dataclass(frozen=True)
-class Written:
+class MarkdownWriter:
     """Blocks as Markdown.
 
     Attributes

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.metrics import CRITERIA, GROUP_METRICS, RATES, plain_name
-from bdt_core.report.figure_axis import Scale, draw_across, scale, told
+from bdt_core.report.figure_axis import Axis, draw_across, scale, tick
 from bdt_core.report.groups import rate_value, span
 from bdt_core.report.sheet import CALM, GREY, HARM, INK, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
@@ -65,23 +65,23 @@ def mitigation_points(document: Document) -> list[tuple[Estimate, Estimate]]:
     ends = [side.estimate for one in (thresholds.gap, thresholds.accuracy) for side in (one.before, one.after)]
     if not all(map(finite, ends)):
         return []
-    return [
-        (one.gap, one.accuracy)
-        for one in thresholds.frontier
-        if finite(one.gap.estimate) and finite(one.accuracy.estimate)
-    ]
+    return [(gap, accuracy) for _, gap, accuracy in _frontier(thresholds)]
 
 
 def points_told(document: Document) -> list[tuple[str | float, Estimate, Estimate]]:
     """What is drawn: "now" and "then", and each tolerance, with gap and accuracy on the test rows."""
     thresholds = asked(asked(document.mitigation).thresholds)
     now, then = _now_and_then(thresholds)
-    frontier = [
+    return [("now", *now), ("then", *then), *_frontier(thresholds)]
+
+
+def _frontier(thresholds: Thresholds) -> list[tuple[str | float, Estimate, Estimate]]:
+    """Each tolerance, with gap and accuracy where both are known."""
+    return [
         (one.tolerance, one.gap, one.accuracy)
         for one in thresholds.frontier
         if finite(one.gap.estimate) and finite(one.accuracy.estimate)
     ]
-    return [("now", *now), ("then", *then), *frontier]
 
 
 def _now_and_then(thresholds: Thresholds) -> tuple[Point, Point]:
@@ -91,8 +91,8 @@ def _now_and_then(thresholds: Thresholds) -> tuple[Point, Point]:
 
 def draw(document: Printed, said: FigureWords) -> Sheet:
     """Gap across, accuracy up; the present decisions and the thresholds chosen are marked."""
-    found = asked(document.mitigation)
-    thresholds = asked(found.thresholds)
+    mitigation = asked(document.mitigation)
+    thresholds = asked(mitigation.thresholds)
     frontier = mitigation_points(document)
     now, then = _now_and_then(thresholds)
     sheet = Sheet(said.title, 22 + _HEIGHT + 40, subtitle=said.subtitle)
@@ -102,22 +102,22 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
         scale(_ends([*frontier, now, then], i), start, end, least=0.05)
         for i, (start, end) in enumerate(((_LEFT, _RIGHT), (bottom, top)))
     )
-    draw_across(sheet, across, top, bottom, 100.0)
+    draw_across(sheet, across, top, bottom, "rate")
     for y in up.ticks:
         sheet.line([_LEFT, _RIGHT], [up.place(y)] * 2, width=0.5)
-        sheet.text(_LEFT - 7, up.place(y), told(y, 100.0), size=SMALL, color=GREY, align="right")
+        sheet.text(_LEFT - 7, up.place(y), tick(y, "rate"), size=SMALL, color=GREY, align="right")
     sheet.text(8, top - 12, said.words["accuracy"], size=SMALL)
     name = sheet.fit(said.words["gap"], _RIGHT - _LEFT, SMALL)
     sheet.text((_LEFT + _RIGHT) / 2, bottom + 24, name, size=SMALL, align="center")
-    for one in frontier:
-        _cross(sheet, one, across, up, _PALE, 1.0)
+    for point in frontier:
+        _cross(sheet, point, across, up, _PALE, 1.0)
     places = [(across.place(asked(gap.estimate)), up.place(asked(accuracy.estimate))) for gap, accuracy in frontier]
     sheet.line([x for x, _ in places], [y for _, y in places], color=GREY, width=1)
     for x, y in places:
         sheet.mark(x, y, shape="o", fill="white", edge=GREY, size=5)
-    for one, shape, color in ((now, "s", HARM), (then, "D", CALM)):
-        _cross(sheet, one, across, up, color, 1.8)
-        x, y = across.place(asked(one[0].estimate)), up.place(asked(one[1].estimate))
+    for point, shape, color in ((now, "s", HARM), (then, "D", CALM)):
+        _cross(sheet, point, across, up, color, 1.8)
+        x, y = across.place(asked(point[0].estimate)), up.place(asked(point[1].estimate))
         sheet.mark(x, y, shape=shape, fill=color, edge="white", size=9)
     _legend(sheet, said.words, now, then, top + 10)
     return sheet
@@ -127,7 +127,7 @@ def _ends(points: list[Point], i: int) -> list[Any]:
     return [x for point in points for x in (point[i].estimate, point[i].low, point[i].high)]
 
 
-def _cross(sheet: Sheet, point: Point, across: Scale, up: Scale, color: str, width: float) -> None:
+def _cross(sheet: Sheet, point: Point, across: Axis, up: Axis, color: str, width: float) -> None:
     """The intervals of both, where they are known."""
     gap, accuracy = point
     x, y = across.place(asked(gap.estimate)), up.place(asked(accuracy.estimate))
@@ -150,8 +150,8 @@ def _legend(sheet: Sheet, said: Mapping[str, str], now: Point, then: Point, y: f
             sheet.text(_LEGEND + 14, y + 12 * line, phrase, size=8.5, bold=point is not None)
         y += 12 * len(lines)
         if point is not None:
-            for key, one in (("gap_is", point[0]), ("accuracy_is", point[1])):
-                value = words.size(one.estimate, "rate") if key == "gap_is" else words.percent(one.estimate)
+            for key, estimate in (("gap_is", point[0]), ("accuracy_is", point[1])):
+                value = words.size(estimate.estimate, "rate") if key == "gap_is" else words.percent(estimate.estimate)
                 sheet.text(_LEGEND + 14, y, AsItIs(f"{said[key]} {sheet.said(value)}"), size=SMALL, color=GREY)
                 y += 12
         y += 8

@@ -1,4 +1,4 @@
-"""What readers call columns and their levels: the one place where a name of the table becomes theirs."""
+"""The readers' names of columns and their levels: the one place where a name of the table becomes theirs."""
 
 from __future__ import annotations
 
@@ -52,24 +52,24 @@ class Names:
 
     def label(self, column: str) -> str | None:
         """A column's name, with a capital where it has one in the text; None where readers have none of their own."""
-        found: str | None = (self.labels.get(column) or {}).get("name")
-        if found is None and column[:1].isupper():
-            found = (self.labels.get(column[:1].lower() + column[1:]) or {}).get("name")
-            return None if found is None else found[:1].upper() + found[1:]
-        return found
+        name: str | None = (self.labels.get(column) or {}).get("name")
+        if name is None and column[:1].isupper():
+            name = (self.labels.get(column[:1].lower() + column[1:]) or {}).get("name")
+            return None if name is None else name[:1].upper() + name[1:]
+        return name
 
     def level(self, column: str, level: Any) -> str:
         """A level of a column; numbers without the point that no reader needs."""
-        told = f"{level:.12g}" if isinstance(level, float) else str(level)
+        text = f"{level:.12g}" if isinstance(level, float) else str(level)
         levels = self._levels(column)
-        return levels.get(told) or levels.get(str(level)) or told
+        return levels.get(text) or levels.get(str(level)) or text
 
     def levels_in(self, column: str, values: str) -> str:
         """Several levels with commas between them, each of which may be in quotes."""
 
-        def told(one: re.Match[str]) -> str:
-            quote = one["quote"] or ""
-            return f"{quote}{self.level(column, one['quoted'] if quote else one[0])}{quote}"
+        def told(match: re.Match[str]) -> str:
+            quote = match["quote"] or ""
+            return f"{quote}{self.level(column, match['quoted'] if quote else match[0])}{quote}"
 
         return _VALUE.sub(told, values)
 
@@ -78,14 +78,14 @@ class Names:
 
         None if it is none of them.
         """
-        told = self.label(name) or self._of_one_column.get(name)
+        label = self.label(name) or self._of_one_column.get(name)
         if name not in self.measured or self.unit is None or self.spec["bias_variable"]["derive"] is not None:
-            return told  # the catalogue has words for what is derived
-        return self.with_unit(name, told or name)
+            return label  # the catalogue has words for what is derived
+        return self.with_unit(name, label or name)
 
-    def with_unit(self, name: str, told: str) -> str:
+    def with_unit(self, name: str, label: str) -> str:
         """What a name is told as, with its unit where it is that of the bias variable's mean."""
-        return f"{told} ({self.unit})" if name in self.measured and self.unit else told
+        return f"{label} ({self.unit})" if name in self.measured and self.unit else label
 
     def in_text(self, data: str) -> str:
         """What readers call a column, a level that only one column has, a column with its level, or several of these.
@@ -103,11 +103,11 @@ class Names:
         label = self.label(column)
         return f"{label}: {self.levels_in(column, level)}" if colon and label else str(data)
 
-    def in_list(self, several: str) -> str:
+    def in_list(self, names: str) -> str:
         """Names with commas between them, or in quotes; of an intersection, each of its columns or levels."""
-        if '"' in several:
-            return _QUOTED.sub(lambda one: f'"{self.known(one[1]) or one[1]}"', several)
-        return ", ".join(_JOINT.join(self.known(x) or x for x in one.split(_JOINT)) for one in several.split(", "))
+        if '"' in names:
+            return _QUOTED.sub(lambda one: f'"{self.known(one[1]) or one[1]}"', names)
+        return ", ".join(_JOINT.join(self.known(x) or x for x in one.split(_JOINT)) for one in names.split(", "))
 
     @cached_property
     def measured_column(self) -> frozenset[str]:
@@ -128,15 +128,15 @@ class Names:
 
     @cached_property
     def _of_one_column(self) -> Mapping[str, str]:
-        told: dict[str, set[str]] = {}
+        names: dict[str, set[str]] = {}
         for column in self.labels.values():
             for level, name in ((column or {}).get("levels") or {}).items():
-                told.setdefault(level, set()).add(name)
-        return {level: min(several) for level, several in told.items() if len(several) == 1 and not _is_number(level)}
+                names.setdefault(level, set()).add(name)
+        return {level: min(several) for level, several in names.items() if len(several) == 1 and not _is_number(level)}
 
     def _levels(self, column: str) -> Mapping[str, str]:
-        found = self.labels.get(column) or self.labels.get(column[:1].lower() + column[1:]) or {}
-        levels: Mapping[str, str] = found.get("levels") or {}
+        label = self.labels.get(column) or self.labels.get(column[:1].lower() + column[1:]) or {}
+        levels: Mapping[str, str] = label.get("levels") or {}
         return levels
 
 

@@ -58,12 +58,12 @@ def build_page(document: AnyDocument) -> Page:
 
 def page_of(document: Printed) -> Page:
     """A document that is safe to print, in words and tables."""
-    told = first_page(document)
+    front = first_page(document)
     return Page(
         name=document.spec.get("title") or document.name,
         language=language_of(document),
         verdict=document.verdict.verdict,
-        day=None if told.tested_on is None else told.tested_on.isoformat(),
+        day=None if front.tested_on is None else front.tested_on.isoformat(),
         first=first_section(document),
         words=words_of_forms(document),
         body=body_of(document),
@@ -84,4 +84,5 @@ def _moved(document: Printed) -> tuple[str, ...]:
 
 def _sections(names: tuple[str, ...], document: Printed) -> tuple[Section, ...]:
     kept = names if document.search is not None else [name for name in names if name not in OF_CLUSTERS]
-    return tuple(one for name in kept if (one := section(name, document)) is not None)
+    drawn = (section(name, document) for name in kept)
+    return tuple(one for one in drawn if one is not None)

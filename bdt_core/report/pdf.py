@@ -119,9 +119,9 @@ def _widths(table: dict[str, Any]) -> list[int]:
         return least
     # Best widths of the columns up to here, by how much of the room they take together.
     best: dict[int, tuple[float, list[int]]] = {0: (0.0, [])}
-    for place, one in enumerate(columns):
+    for place, column in enumerate(columns):
         rest = sum(least[place + 1 :])
-        costs = {width: one.cost(width) for width in range(one.least, min(one.whole, room) + 1)}
+        costs = {width: column.cost(width) for width in range(column.least, min(column.whole, room) + 1)}
         further: dict[int, tuple[float, list[int]]] = {}
         for taken, (cost, widths) in best.items():
             for width, own in costs.items():

@@ -68,7 +68,6 @@ def plot_tree(tree: ClusterTree, ax: Axes | None = None, *, outcome: str = "mean
 
 
 def _on(document: parts.Printed, name: str, ax: Axes | None) -> Axes:
-    """A figure of the report on axes."""
     return _drawn(lambda axes: draw_onto(document, name, axes), ax)
 
 
@@ -137,8 +136,8 @@ _name.register(LocalBias, lambda *_: "local_bias")
 
 @_name.register
 def _(result: BiasMetrics, document: parts.Printed) -> str:
-    wanted = words.printable(result.facet)
-    return next((name for name, (one, _) in figures_of_groups(document).items() if one.facet == wanted), "")
+    facet = words.printable(result.facet)
+    return next((name for name, (one, _) in figures_of_groups(document).items() if one.facet == facet), "")
 
 
 _WHYS: tuple[tuple[type, Callable[[Any], str]], ...] = (
@@ -155,7 +154,7 @@ def _why(result: Any) -> str:
     return next((why(result) for kind, why in _WHYS if isinstance(result, kind)), "no group was declared")
 
 
-def _document(outcome: str, unit: words.Unit, **found: Any) -> parts.Printed:
+def _document(outcome: str, unit: words.Unit, **results: Any) -> parts.Printed:
     """A document of one result, as far as its figure looks at it."""
     named = words.printable(outcome)
     spec = {"bias_variable": BiasVariable(column=outcome).model_dump()}
@@ -167,7 +166,7 @@ def _document(outcome: str, unit: words.Unit, **found: Any) -> parts.Printed:
         "clusters": (),
         "gate": (),
         "spec": words.printable(spec),
-        "bias_variable": parts.BiasVariable.model_construct(None, **variable),
+        "bias_variable": parts.ReportedVariable.model_construct(None, **variable),
         "data": parts.Data.model_construct(None, **unnamed),
     }
-    return parts.Printed.model_construct(**(whole | found))
+    return parts.Printed.model_construct(**(whole | results))

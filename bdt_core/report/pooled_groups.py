@@ -20,20 +20,20 @@ def small_groups(document: Document) -> tuple[Small, int]:
     Those that fare worst come first. A value that only a handful of rows have, and that no table of declared groups
     has, is not printed: it may be a slip of the pen, or tell who somebody is.
     """
-    found = document.pooled_groups
-    assert found is not None
+    pooled = document.pooled_groups
+    assert pooled is not None
     declared = document.groups.facets if document.groups else ()
     printed = {(one.facet, group.group) for one in declared for group in one.groups}
-    small = [(grouping.columns, one) for grouping in found.groupings for one in grouping.small]
+    small = [(grouping.columns, one) for grouping in pooled.groupings for one in grouping.small]
     rare = {
         (*grouping.columns, *one.values)
-        for grouping in found.groupings
+        for grouping in pooled.groupings
         if len(grouping.columns) == 1
         for one in grouping.groups
         if one.size is None and (*grouping.columns, one.group) not in printed
     }
     named = [(columns, one) for columns, one in small if rare.isdisjoint(zip(columns, one.values, strict=True))]
-    sign = 1.0 if found.better == "lower" else -1.0
+    sign = 1.0 if pooled.better == "lower" else -1.0
     return sorted(named, key=lambda pair: -sign * pair[1].estimate), len(small) - len(named)
 
 
@@ -48,6 +48,6 @@ def who(document: Document, columns: tuple[str, ...], group: PooledGroup) -> str
     )
 
 
-def told(x: float, found: PooledGroups) -> str:
+def told(x: float, pooled: PooledGroups) -> str:
     """An estimate or a limit; rates are whole percentages."""
-    return f"{round(100 * x)} %" if found.is_rate else words.number(x)
+    return f"{round(100 * x)} %" if pooled.is_rate else words.number(x)

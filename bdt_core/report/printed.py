@@ -1,4 +1,4 @@
-"""What of a document is printed: texts that are safe, and of declared groups the largest."""
+"""A document made ready to print: every text is safe, and of declared groups the largest are kept."""
 
 from __future__ import annotations
 

@@ -40,7 +40,7 @@ from bdt_core.report.blocks import (
     Bullets,
     Cell,
     Code,
-    Column,
+    ColumnHead,
     Facts,
     Figure,
     Folded,
@@ -117,9 +117,9 @@ def environment(language: str = "en") -> Environment:
         return Markup(f"\ue000{len(context['values']) - 1}\ue001")
 
     @pass_context
-    def joined(context: Context, several: Sequence[str], between: str) -> AsItIs:
+    def joined(context: Context, names: Sequence[str], between: str) -> AsItIs:
         """Names with a word between them, each of them as readers call it."""
-        return AsItIs(between.join(map(context["say"].name, several)))
+        return AsItIs(between.join(map(context["say"].name, names)))
 
     @pass_context
     def said(context: Context, sentence: str) -> AsItIs:
@@ -252,7 +252,7 @@ class _Reader:
         )
 
     def _table(self, caption: str, tokens: Iterator[Token]) -> Table:
-        columns: list[Column] = []
+        columns: list[ColumnHead] = []
         rows: list[list[Cell]] = []
         for token in tokens:
             match token.type:
@@ -264,7 +264,7 @@ class _Reader:
                     rows.append([])
                 case "th_open":
                     right = "right" in str(token.attrs.get("style", ""))
-                    columns.append(Column(self._text(next(tokens)), number=right))
+                    columns.append(ColumnHead(self._text(next(tokens)), number=right))
                 case "td_open":
                     rows[-1].append(self._cell(next(tokens).children or []))
         return Table(caption, tuple(columns), tuple(map(tuple, rows)) if rows and rows[0] else ())
@@ -292,8 +292,8 @@ class _Reader:
 
     def _told(self, tokens: Sequence[Token] | None, beginning: str = "") -> str:
         """Plain text; how the template is broken into lines does not matter."""
-        told = "".join(" " if one.type == "softbreak" else one.content for one in tokens or ())
-        return self._put(_SPACES.sub(" ", told).removeprefix(beginning).strip(" "))
+        text = "".join(" " if one.type == "softbreak" else one.content for one in tokens or ())
+        return self._put(_SPACES.sub(" ", text).removeprefix(beginning).strip(" "))
 
     def _put(self, text: str) -> str:
         return _PLACE.sub(lambda place: self.values[int(place[1])], text)

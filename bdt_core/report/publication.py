@@ -190,17 +190,17 @@ def _published(report: parts.Document) -> parts.Document:
             source=_NO_SOURCE, fingerprint="", rows=coarse.rounded(report.data.rows), rows_audited=publisher.rows,
             rows_left_out=(), columns=(),
         ),
-        bias_variable=parts.BiasVariable(
+        bias_variable=parts.ReportedVariable(
             **_members(variable, "name", "short", "description", "kind", "better", "better_by", "unit"),
             train_mean=means["train"],
             test_mean=means["test"],
         ),
-        split=parts.Split(
+        split=parts.TrainTestSplit(
             **_members(report.split, "test_size", "method", "stratified", "random_state"),
             train_rows=train_rows,
             test_rows=test_rows,
         ),
-        verdict=parts.Judgement(
+        verdict=parts.OverallVerdict(
             **_members(report.verdict, "verdict", "blocks"), sentence=_verdict_sentence(report, gate)
         ),
         summary=_summary(report, findings),
@@ -746,7 +746,7 @@ def _summary(report: parts.Document, findings: Findings | None) -> parts.Summary
     )  # fmt: skip
 
 
-def _sentence(finding: Finding, findings: Findings, variable: parts.BiasVariable) -> str:
+def _sentence(finding: Finding, findings: Findings, variable: parts.ReportedVariable) -> str:
     people = f"about {words.count(finding.rows)} {findings.counted}, {_rough(finding.share, 'rate')}"
     inside, outside = (_rough(mean, variable.unit) for mean in (finding.mean_inside, finding.mean_outside))
     sentence = f"{words.capital(finding.who)} ({people}): {variable.short} {inside}, others {outside}"
@@ -759,7 +759,7 @@ def _sentence(finding: Finding, findings: Findings, variable: parts.BiasVariable
     return f"{alike} they fare about {size} worse in {variable.short}."
 
 
-def _ruled_out(certificate: Certificate, variable: parts.BiasVariable) -> str:
+def _ruled_out(certificate: Certificate, variable: parts.ReportedVariable) -> str:
     most = certificate.largest_difference
     most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
     return (

@@ -42,7 +42,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     top = sheet.top + heads + 6
     bottom = top + _ROW * len(rows)
     axis = scale([0.0, *(one.largest_difference for one in rows), *allowed], _LEFT, _RIGHT)
-    draw_across(sheet, axis, top, bottom, 100.0 if unit == "rate" else 1.0)
+    draw_across(sheet, axis, top, bottom, unit)
     for number, one in enumerate(rows):
         y = top + _ROW * number + _ROW / 2
         name = AsItIs(f"{said.words['at_least']} {sheet.said(words.percent(one.min_share))}")

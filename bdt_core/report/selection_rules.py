@@ -16,9 +16,9 @@ if TYPE_CHECKING:
     from bdt_core.fairness.uniform_guidelines import FourFifths, GroupImpact
 
 
-def category(one: CategoryImpact) -> str:
+def category(impact: CategoryImpact) -> str:
     """A category by its values."""
-    return group_name(one.category)
+    return group_name(impact.category)
 
 
 def lowest(table: ImpactTable) -> CategoryImpact | None:
@@ -27,9 +27,9 @@ def lowest(table: ImpactTable) -> CategoryImpact | None:
     return min(known, key=lambda one: one.impact_ratio or 0.0) if len(known) > 1 else None
 
 
-def below(found: SelectionRules, p_value: float | None) -> bool:
+def below(rules: SelectionRules, p_value: float | None) -> bool:
     """Whether a difference from the highest rate is significant."""
-    return p_value is not None and p_value <= 1.0 - found.confidence
+    return p_value is not None and p_value <= 1.0 - rules.confidence
 
 
 def flagged(groups: tuple[GroupImpact, ...]) -> list[GroupImpact]:
@@ -40,10 +40,10 @@ def flagged(groups: tuple[GroupImpact, ...]) -> list[GroupImpact]:
 
 def rule_lines(document: AnyDocument) -> Iterator[str]:
     """A line per table of a rule, for a terminal: the group with the lowest ratio."""
-    found = printed(document).selection_rules
-    if found is None:
+    rules = printed(document).selection_rules
+    if rules is None:
         return
-    for table in found.ll144:
+    for table in rules.ll144:
         line: str = say(
             "Local Law 144, {kind} by {name}: {what}",
             kind=of_ours(table.rate_kind),
@@ -51,19 +51,19 @@ def rule_lines(document: AnyDocument) -> Iterator[str]:
             what=_lowest_in_words(table),
         )
         yield joined([line, say("{N} unknown", N=words.count(table.unknown))], "; ") if table.unknown else line
-    for rule in found.four_fifths:
+    for rule in rules.four_fifths:
         yield say("Four-fifths rule by {name}: {what}", name=_columns(rule.columns), what=_below_in_words(rule.rule))
 
 
 def _lowest_in_words(table: ImpactTable) -> str:
-    one = lowest(table)
-    if one is None:
+    impact = lowest(table)
+    if impact is None:
         return say("no two categories to compare")
     return say(
         "lowest impact ratio {N}, {group} ({rate})",
-        N=words.number(one.impact_ratio),
-        group=group_in_words(table.columns, one.category),
-        rate=words.percent(one.rate),
+        N=words.number(impact.impact_ratio),
+        group=group_in_words(table.columns, impact.category),
+        rate=words.percent(impact.rate),
     )
 
 

@@ -306,9 +306,9 @@ class Sheet(Ruler):
         x = 14.0
         for shape, fill, edge, phrase in marks:
             self.mark(x, y, shape=shape, fill=fill, edge=edge)
-            told = self.fit(phrase, self.width - 8 - x - 9, SMALL)
-            self.text(x + 8, y, told, size=SMALL, color=GREY)
-            x += 21 + self.measure(told, SMALL)
+            label = self.fit(phrase, self.width - 8 - x - 9, SMALL)
+            self.text(x + 8, y, label, size=SMALL, color=GREY)
+            x += 21 + self.measure(label, SMALL)
 
     def svg(self) -> str:
         """The drawing as SVG."""

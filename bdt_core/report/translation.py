@@ -75,12 +75,12 @@ def translated(source: str, known: Mapping[str, str]) -> str:
     """
 
     def in_place(text: str) -> str:
-        told = known.get(message(text)) if _is_text(text) else None
-        if told is None:
+        translation = known.get(message(text)) if _is_text(text) else None
+        if translation is None:
             return text
         bare = text.strip()
         start = text.index(bare)
-        return f"{text[:start]}{told}{text[start + len(bare) :]}"
+        return f"{text[:start]}{translation}{text[start + len(bare) :]}"
 
     def marked(text: str) -> str:
         return _MARKED.sub(lambda quoted: f'"{known.get(quoted[1], quoted[1])}"', text)

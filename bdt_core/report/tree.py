@@ -11,7 +11,7 @@ from bdt_core.said import AsItIs, Column, Level, joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
-    from bdt_core.report.document import BiasVariable, Cluster, Document, Node, Printed
+    from bdt_core.report.document import Cluster, Document, Printed, ReportedVariable, TreeNode
 
 NODES_SHOWN = 29
 _ROW = 35.0
@@ -33,17 +33,17 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     places = {node.id: (8 + indent * depth, top + _ROW * row) for row, (node, depth) in enumerate(rows)}
     for node, _ in rows:
         _connect(sheet, node, places)
-    told = {node.id: _told(sheet, document.bias_variable, node, said.words) for node, _ in rows}
-    longest = max(sum(sheet.measure(one, SMALL) for one in line) for line in told.values())
+    texts = {node.id: _told(sheet, document.bias_variable, node, said.words) for node, _ in rows}
+    longest = max(sum(sheet.measure(one, SMALL) for one in line) for line in texts.values())
     wide = min(max(longest + 18, _NARROWEST), _WIDEST)
     for node, _ in rows:
         divided = any(one not in nodes for one in node.children)
-        _group(sheet, node, told[node.id], (*places[node.id], wide, _HIGH), said.words, divided=divided)
+        _group(sheet, node, texts[node.id], (*places[node.id], wide, _HIGH), said.words, divided=divided)
     _legend(sheet, said.words, top + _ROW * len(rows) + 8)
     return sheet
 
 
-def _in_reading_order(nodes: dict[int, Node]) -> list[tuple[Node, int]]:
+def _in_reading_order(nodes: dict[int, TreeNode]) -> list[tuple[TreeNode, int]]:
     """Parents before children, the worse child first, with depths."""
     ordered, pending = [], [(0, 0)]
     while pending:
@@ -54,7 +54,7 @@ def _in_reading_order(nodes: dict[int, Node]) -> list[tuple[Node, int]]:
     return ordered
 
 
-def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -> None:
+def _connect(sheet: Sheet, node: TreeNode, places: dict[int, tuple[float, float]]) -> None:
     x, y = places[node.id]
     for child in node.children:
         if child in places:
@@ -62,7 +62,7 @@ def _connect(sheet: Sheet, node: Node, places: dict[int, tuple[float, float]]) -
             sheet.line([x + 9, x + 9, across], [y + _HIGH, down, down], color=GREY, width=1)
 
 
-def _told(sheet: Sheet, variable: BiasVariable, node: Node, said: Mapping[str, str]) -> tuple[AsItIs, AsItIs]:
+def _told(sheet: Sheet, variable: ReportedVariable, node: TreeNode, said: Mapping[str, str]) -> tuple[AsItIs, AsItIs]:
     """The mean of a group, and how much worse or better off it is."""
     mean = AsItIs(f"{sheet.said(of_ours(variable.short))} {sheet.said(words.value(node.mean, variable.unit))}")
     if node.parent is None or node.gap is None:
@@ -73,8 +73,8 @@ def _told(sheet: Sheet, variable: BiasVariable, node: Node, said: Mapping[str, s
 
 def _group(
     sheet: Sheet,
-    node: Node,
-    told: tuple[AsItIs, AsItIs],
+    node: TreeNode,
+    texts: tuple[AsItIs, AsItIs],
     box: tuple[float, float, float, float],
     said: Mapping[str, str],
     *,
@@ -92,7 +92,7 @@ def _group(
     sheet.text(x + 6, middle - 6, name, size=SMALL, bold=leaf)
     rows = AsItIs(f"{sheet.said(words.count(node.rows))} {said['rows']}")
     sheet.text(right, middle - 6, rows, size=SMALL, color=GREY, align="right")
-    mean, gap = told
+    mean, gap = texts
     room = wide - 18 - sheet.measure(gap, SMALL)
     sheet.text(x + 6, middle + 6, sheet.fit(mean, room, SMALL), size=SMALL, color=INK)
     sheet.text(right, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
@@ -118,8 +118,8 @@ def typical_member(document: Document, cluster: Cluster) -> str:
     """Means and most frequent levels of a cluster, in the order of the table's columns."""
     places = {one.name: place for place, one in enumerate(document.data.columns)}
     known = sorted(cluster.profile, key=lambda name: (places.get(name, len(places)), name))
-    told = [say("{column}: {value}", column=Column(one), value=_level(one, cluster.profile[one])) for one in known]
-    return joined(told, "; ") or words.NOTHING
+    phrases = [say("{column}: {value}", column=Column(one), value=_level(one, cluster.profile[one])) for one in known]
+    return joined(phrases, "; ") or words.NOTHING
 
 
 def _level(column: str, x: words.Number) -> str:

@@ -1,4 +1,4 @@
-"""What the verdict means, and what is to be kept in mind with it."""
+"""Meaning of the verdict, and what is to be kept in mind with it."""
 
 from __future__ import annotations
 
@@ -14,8 +14,6 @@ if TYPE_CHECKING:
     from bdt_core.verdict import LimitOutcome, Row
 
 _REPEATED = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are the same as another one in every column")
-
-
 _NEARLY = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are nearly the same as another one")
 _ONE_OF_EACH = "One of each is audited"
 
@@ -60,8 +58,10 @@ def repeated_in(warnings: Iterable[str]) -> tuple[int, int] | None:
     >>> repeated_in(["2,000 of 2,500 rows are the same as another one in every column, far more than chance ..."])
     (2000, 2500)
     """
-    found = next((match for one in warnings if (match := _REPEATED.match(one))), None)
-    return None if found is None else (int(found[1].replace(",", "")), int(found[2].replace(",", "")))
+    for warning in warnings:
+        if match := _REPEATED.match(warning):
+            return _counts(match)
+    return None
 
 
 def nearly_repeated_in(warnings: Iterable[str]) -> tuple[int, int, bool] | None:
@@ -72,8 +72,12 @@ def nearly_repeated_in(warnings: Iterable[str]) -> tuple[int, int, bool] | None:
     >>> nearly_repeated_in(["20 of 25 rows are nearly the same as another one, in all but ... One of each is audited"])
     (20, 25, True)
     """
-    found = next(((match, one) for one in warnings if (match := _NEARLY.match(one))), None)
-    if found is None:
-        return None
-    match, told = found
-    return int(match[1].replace(",", "")), int(match[2].replace(",", "")), _ONE_OF_EACH in told
+    for warning in warnings:
+        if match := _NEARLY.match(warning):
+            return *_counts(match), _ONE_OF_EACH in warning
+    return None
+
+
+def _counts(match: re.Match[str]) -> tuple[int, int]:
+    some, of_all = (int(digits.replace(",", "")) for digits in match.groups())
+    return some, of_all

@@ -35,7 +35,7 @@ def everybody(
 
 def undivided(rows: int, mean: float, spread: float) -> parts.Tree:
     """The tree of splits without a split."""
-    root = parts.Node(
+    root = parts.TreeNode(
         id=0, parent=None, children=(), label=0, rows=rows, mean=mean, std=spread, gap=None, step=None
     )  # fmt: skip
     return parts.Tree(nodes=(root,))

@@ -28,7 +28,7 @@ def whole(phrase: str) -> str:
     return like(phrase, phrase.replace(" ", "\u00a0"))
 
 
-def sentence(told: str) -> str:
+def sentence(text: str) -> str:
     """A text that somebody wrote, with a capital at its start and a full stop at its end.
 
     Examples
@@ -36,7 +36,7 @@ def sentence(told: str) -> str:
     >>> sentence("who gets a loan"), sentence("Why?")
     ('Who gets a loan.', 'Why?')
     """
-    return words.capital(told) + ("" if told.endswith((".", "?", "!")) else ".")
+    return words.capital(text) + ("" if text.endswith((".", "?", "!")) else ".")
 
 
 def finite(x: Any) -> TypeGuard[float]:
@@ -141,13 +141,13 @@ def more_than_counted(distinct: int | None) -> str:
 
 def correction_words(correction: str) -> str:
     """How several tests at once are allowed for."""
-    told = {
+    phrase = {
         "holm": "p-values corrected by Holm's method",
         "bonferroni": "p-values corrected by Bonferroni's method",
         "bh": "p-values corrected by Benjamini and Hochberg's method (false discovery rate)",
         "none": "p-values not corrected for their number",
     }.get(correction, f"correction: {correction}")
-    return of_ours(told)
+    return of_ours(phrase)
 
 
 def listed(names: Sequence[str], most: int = 6) -> str:

@@ -180,8 +180,8 @@ def write_together(folder: Path, contents: Mapping[str, bytes], called: str) -> 
 
 def remove_unfinished(folder: Path) -> None:
     """Remove files that a writing left behind when it was killed, before they had their names."""
-    for one in folder.glob(f".*{_UNFINISHED}"):
-        one.unlink(missing_ok=True)
+    for file in folder.glob(f".*{_UNFINISHED}"):
+        file.unlink(missing_ok=True)
 
 
 def _write(file: Path, content: bytes) -> None:

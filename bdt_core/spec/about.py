@@ -7,7 +7,7 @@ from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from bdt_core.spec.section import Day, Section
+from bdt_core.spec.section import Day, SpecSection
 from bdt_core.spec.source import usable_address
 
 Status = Literal["in_development", "in_use", "out_of_use"]
@@ -20,7 +20,7 @@ def _texts(x: Any) -> Any:
     return {str(key): one for key, one in x.items()} if isinstance(x, dict) else x
 
 
-class Label(Section):
+class Label(SpecSection):
     """What people call a column, and its levels."""
 
     name: str | None = Field(None, min_length=1, description="The column, e.g. origin for race_eth_2.")
@@ -32,7 +32,7 @@ class Label(Section):
 Counts = Annotated[dict[str, Annotated[int, Field(ge=0)]], BeforeValidator(_texts)]
 
 
-class About(Section):
+class About(SpecSection):
     """What a machine cannot know. All of it is optional; what is left out is printed as "not given".
 
     In brackets stands who asks for a field: an article of the AI Act (``Art.``) or its annex, ISO/IEC/IEEE 29119-3,

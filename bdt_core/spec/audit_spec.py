@@ -29,7 +29,7 @@ from bdt_core.spec.gate import (
 )
 from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, HistorySection, Inbox, PartitionBy
-from bdt_core.spec.section import Section, Value
+from bdt_core.spec.section import SpecSection, Value
 from bdt_core.spec.source import Source, name_in_reports
 
 Kind = Literal["numeric", "categorical"]
@@ -64,7 +64,7 @@ _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 _ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
 
 
-class BiasVariable(Section):
+class BiasVariable(SpecSection):
     """What is measured per person, and which way is worse."""
 
     column: str | None = Field(None, description="A numeric column that is the bias variable as it stands.")
@@ -135,7 +135,7 @@ class BiasVariable(Section):
         return self
 
 
-class Features(Section):
+class Features(SpecSection):
     """Which columns the search may use to tell people apart."""
 
     include: list[str] | None = Field(
@@ -155,7 +155,7 @@ class Features(Section):
     )
 
 
-class Split(Section):
+class Split(SpecSection):
     """How rows are divided: clusters are found on the train rows and tested on the test rows."""
 
     test_size: float = Field(0.2, gt=0, lt=1, description="Share of the rows kept for testing.")
@@ -187,7 +187,7 @@ class Split(Section):
     )
 
 
-class Clustering(Section):
+class Clustering(SpecSection):
     """Hierarchical bias-aware clustering (HBAC)."""
 
     method: Literal["auto", "kmeans", "kmodes", "kprototypes"] = Field(
@@ -224,7 +224,7 @@ class Clustering(Section):
     )
 
 
-class Significance(Section):
+class Significance(SpecSection):
     """How differences are tested on the test rows."""
 
     alpha: float = Field(0.05, gt=0, lt=1, description="Error rate; intervals are at 1 - alpha.")
@@ -246,7 +246,7 @@ class Significance(Section):
     )
 
 
-class GroupsSection(Section):
+class GroupsSection(SpecSection):
     """Declared groups: compared by the 21 metrics, rates and the composite score, on all rows."""
 
     facets: list[str | list[str]] | None = Field(
@@ -292,7 +292,7 @@ class GroupsSection(Section):
     )
 
 
-class AuditSpec(Section):
+class AuditSpec(SpecSection):
     """A whole audit.
 
     ``name``, ``source`` and ``bias_variable`` are enough; everything else has a default.

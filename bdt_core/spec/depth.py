@@ -7,11 +7,11 @@ from typing import Literal
 from pydantic import Field, field_validator
 
 from bdt_core.metrics import LocalMetricName
-from bdt_core.spec.section import Section
+from bdt_core.spec.section import SpecSection
 from bdt_core.spec.source import usable_address
 
 
-class WorstGroupSearch(Section):
+class WorstGroupSearch(SpecSection):
     """The people who fare worst: any group that a few conditions describe, searched for and proven on all rows."""
 
     columns: list[str] | None = Field(
@@ -24,7 +24,7 @@ class WorstGroupSearch(Section):
     )
 
 
-class SliceSearch(Section):
+class SliceSearch(SpecSection):
     """Every intersection of conditions with enough people: found on the train rows, tested on the test rows."""
 
     columns: list[str] | None = Field(
@@ -41,7 +41,7 @@ class SliceSearch(Section):
     )
 
 
-class LocalBiasSection(Section):
+class LocalBiasSection(SpecSection):
     """Places where an algorithm treats groups differently, though it may not over all rows (LOGAN)."""
 
     group: str = Field(description="Column with the groups, e.g. race.")
@@ -79,7 +79,7 @@ class LocalBiasSection(Section):
         return usable_address(embeddings) if isinstance(embeddings, str) else embeddings
 
 
-class MitigationSection(Section):
+class MitigationSection(SpecSection):
     """Thresholds per group that hold a rate equal: chosen on the train rows, measured on the test rows."""
 
     group: str | list[str] = Field(description="Column (or columns) with the groups, e.g. race.")

@@ -7,12 +7,12 @@ from typing import Self
 
 from pydantic import Field, field_validator, model_validator
 
-from bdt_core.spec.section import Section
+from bdt_core.spec.section import SpecSection
 
 _ADDRESS = re.compile(r"\$\{\w+\}|^((tcp|tls|ws|wss)://)?[\w.\-\[\]:]+:\d+/?$")
 
 
-class DaskEngine(Section):
+class DaskEngine(SpecSection):
     """A Dask cluster: one that runs already, or processes of this machine."""
 
     address: str | None = Field(
@@ -45,7 +45,7 @@ class DaskEngine(Section):
         return self
 
 
-class Engine(Section):
+class Engine(SpecSection):
     """This process with its threads, unless another engine is named."""
 
     dask: DaskEngine | None = Field(None, description="Work on a Dask cluster; needs the extra bdt-pipeline[dask].")

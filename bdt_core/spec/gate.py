@@ -17,7 +17,7 @@ from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_core.spec.depth import SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import problem_of_direction
 from bdt_core.spec.registered import Registered
-from bdt_core.spec.section import Section
+from bdt_core.spec.section import SpecSection
 from bdt_core.spec.wording import compared_with, named
 
 if TYPE_CHECKING:
@@ -47,7 +47,7 @@ def name_of_check(check: str) -> str:
     return say("{metric} by {facet}", metric=of_ours(metric), facet=columns)
 
 
-class GateLimit(Section):
+class GateLimit(SpecSection):
     """Base of all kinds of limit, as the specification has them.
 
     A kind that others add is a subclass with a `kind` of its own and a ``check: Literal[...]`` by which a specification
@@ -125,7 +125,7 @@ class GateLimit(Section):
         """The limit whose check Dagster has where the gate names none of this kind."""
         return None
 
-    def searches(self) -> dict[str, Section]:
+    def searches(self) -> dict[str, SpecSection]:
         """Sections without which it has nothing to judge, as they are added where the specification has none."""
         return {}
 
@@ -355,7 +355,7 @@ class WorstGroupLimit(GateLimit):
         """Everybody else, or people alike."""
         return compared_with(self.of, spec)
 
-    def searches(self) -> dict[str, Section]:
+    def searches(self) -> dict[str, SpecSection]:
         """Declared groups need no search."""
         return {"worst_groups": WorstGroupSearch()} if self.check == "worst_group" else {}
 
@@ -400,7 +400,7 @@ class SliceLimit(GateLimit):
         """The default, where intersections are searched."""
         return None if spec.slices is None else cls()
 
-    def searches(self) -> dict[str, Section]:
+    def searches(self) -> dict[str, SpecSection]:
         """The intersections."""
         return {"slices": SliceSearch()}
 

@@ -7,13 +7,13 @@ from typing import Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from bdt_core.spec.section import Day, Section
+from bdt_core.spec.section import Day, SpecSection
 from bdt_core.spec.source import usable_address
 
 AlertSeverity = Literal["low", "medium", "high", "critical"]
 
 
-class PartitionBy(Section):
+class PartitionBy(SpecSection):
     """The parts of the data that are audited one by one."""
 
     time: Literal["hourly", "daily", "weekly", "monthly"] | None = Field(
@@ -34,7 +34,7 @@ class PartitionBy(Section):
         return self
 
 
-class Inbox(Section):
+class Inbox(SpecSection):
     """A folder or bucket in which every new file is audited once."""
 
     folder: str = Field(description="Local folder, or a URL such as s3://bucket/inbox.")
@@ -50,7 +50,7 @@ class Inbox(Section):
         return usable_address(folder)
 
 
-class HistorySection(Section):
+class HistorySection(SpecSection):
     """What is watched over all batches."""
 
     drift: float = Field(0.05, gt=0, description="A metric that moves by more than this against its past is drift.")

@@ -14,7 +14,7 @@ from pydantic import BaseModel, ValidationError
 from bdt_core.errors import SpecError, nearest
 from bdt_core.spec.audit_spec import AuditSpec
 from bdt_core.spec.gate import KINDS_OF_LIMIT, kinds_with_plugins
-from bdt_core.spec.source import SQLITE_FILE, Table
+from bdt_core.spec.source import SQLITE_FILE, TableSource
 
 Location = tuple[int | str, ...]
 OF_DAGSTER = "translation"
@@ -211,7 +211,7 @@ def resolve_paths(spec: AuditSpec, folder: Path) -> AuditSpec:
     return spec.model_copy(update=resolved)
 
 
-def _table_beside(table: Table, folder: Path) -> dict[str, str]:
+def _table_beside(table: TableSource, folder: Path) -> dict[str, str]:
     """The path of a table or the file of its database, looked up in a folder."""
     changed = {}
     if table.path is not None:

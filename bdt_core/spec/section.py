@@ -24,7 +24,7 @@ Day = Annotated[str, BeforeValidator(_yaml_reads_days), AfterValidator(_is_a_day
 """A day such as 2026-01-31, as text."""
 
 
-class Section(BaseModel):
+class SpecSection(BaseModel):
     """A part of a specification: unknown keys are errors, and nothing changes it afterwards."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)

@@ -11,7 +11,7 @@ from typing import Any, Literal
 
 from pydantic import Field, field_validator, model_validator
 
-from bdt_core.spec.section import Section
+from bdt_core.spec.section import SpecSection
 
 _PASSWORD = re.compile(
     r"[^/]+://[^/@:]*:(?!\$\{\w+\}@)[^@]+@|[^/]+://.*[?&;](?i:password|passwd|pwd)=(?!\$\{\w+\}(&|$))"
@@ -104,7 +104,7 @@ def no_part(name: str) -> str | None:
     return None
 
 
-class Table(Section):
+class TableSource(SpecSection):
     """One table: files, or the rows of a query."""
 
     path: str | None = Field(
@@ -173,13 +173,13 @@ class Table(Section):
         return usable_address(address)
 
     @model_validator(mode="after")
-    def _query_has_a_database(self) -> Table:
+    def _query_has_a_database(self) -> TableSource:
         if (self.sql is None) != (self.database is None):
             raise ValueError('"sql" and "database" go together')
         return self
 
 
-class Join(Table):
+class Join(TableSource):
     """Another table whose columns are added by key, such as labels that become known later."""
 
     key: str | list[str] = Field(description="Column (or columns) that both tables have; one row per key in this one.")
@@ -192,7 +192,7 @@ class Join(Table):
         return self
 
 
-class Source(Table):
+class Source(TableSource):
     """Where the table is, and what is set beside it."""
 
     asset: str | None = Field(

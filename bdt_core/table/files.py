@@ -12,7 +12,7 @@ import pandas as pd
 
 from bdt_core.errors import SourceError
 from bdt_core.said import say
-from bdt_core.spec import Table
+from bdt_core.spec import TableSource
 from bdt_core.table.column_types import TEXTS, Dtype, FileTypes, agreed, conformed, stacked
 from bdt_core.table.dated_texts import DatedTexts, may_be_dates
 from bdt_core.table.json_lines import JsonLinesTable, JsonListTable
@@ -80,7 +80,7 @@ class FilesTable:
     Parameters
     ----------
     path : str
-    settings : Table, optional
+    settings : TableSource, optional
         How its files are to be read; what is left out is detected.
 
     Raises
@@ -89,8 +89,8 @@ class FilesTable:
         As `read_files` does. What the footers of Parquet files tell is checked at once.
     """
 
-    def __init__(self, path: str, settings: Table | None = None) -> None:
-        settings = settings or Table()
+    def __init__(self, path: str, settings: TableSource | None = None) -> None:
+        settings = settings or TableSource()
         self.files = files_at(path)
         for file in self.files:
             if file.suffix in PARQUET and file.is_packed:
@@ -210,7 +210,7 @@ class _Table(Protocol):
 class _WrittenTable:
     """A text or JSON lines, which must not change from one pass to the next."""
 
-    def __init__(self, file: SourceFile, settings: Table) -> None:
+    def __init__(self, file: SourceFile, settings: TableSource) -> None:
         self.file = file
         self._settings = settings
         self._in_place = self._as_table(file.open)

@@ -8,7 +8,7 @@ from contextlib import contextmanager
 
 from bdt_core.errors import SourceError
 from bdt_core.said import AsItIs, changed, say
-from bdt_core.spec import Source, Table
+from bdt_core.spec import Source, TableSource
 from bdt_core.table.environment import expanded, without_secrets
 from bdt_core.table.locations import files_at, is_remote
 
@@ -27,7 +27,7 @@ def refuse_missing(source: Source, key: str = "source.path") -> None:
     SourceError
         A file, folder or pattern leads to nothing. Addresses elsewhere are asked for when the table is opened.
     """
-    tables: list[tuple[str, Table | None]] = [(key, source), ("source.join.path", source.join)]
+    tables: list[tuple[str, TableSource | None]] = [(key, source), ("source.join.path", source.join)]
     for where, table in tables:
         if table is None or table.path is None:
             continue

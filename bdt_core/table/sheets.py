@@ -12,7 +12,7 @@ import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean, repeated_message, repeated_names
 from bdt_core.said import Column, Numeral, say
-from bdt_core.spec import Table
+from bdt_core.spec import TableSource
 from bdt_core.table.column_types import NUMBERS, TEXTS, FileTypes, types_of
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE
 from bdt_core.table.reading_notes import ReadingNotes
@@ -42,7 +42,7 @@ class SheetTable:
         Opens the file at its beginning.
     name : str
         The file, as messages name it.
-    settings : Table
+    settings : TableSource
         ``sheet`` names it; else the workbook must have one sheet only.
 
     Raises
@@ -52,7 +52,7 @@ class SheetTable:
         is not installed.
     """
 
-    def __init__(self, open_bytes: Callable[[], BinaryIO], name: str, settings: Table) -> None:
+    def __init__(self, open_bytes: Callable[[], BinaryIO], name: str, settings: TableSource) -> None:
         self.name = name
         self._open_bytes = open_bytes
         self._settings = settings

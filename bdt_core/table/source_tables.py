@@ -7,7 +7,7 @@ from contextlib import contextmanager
 
 from bdt_core.errors import SourceError, UnreachableError
 from bdt_core.said import say
-from bdt_core.spec import Join, Source, Table
+from bdt_core.spec import Join, Source, TableSource
 from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesTable, together
@@ -50,12 +50,12 @@ def main_table(source: Source) -> Iterator[FilesTable | QueryTable]:
 
 
 @contextmanager
-def _opened(table: Table, source: Source, key: str) -> Iterator[FilesTable | QueryTable]:
+def _opened(table: TableSource, source: Source, key: str) -> Iterator[FilesTable | QueryTable]:
     """The files or the query of a source, or of what is joined to it.
 
     Parameters
     ----------
-    table : Table
+    table : TableSource
     source : Source
         Whose partition and parameters hold.
     key : str

@@ -16,7 +16,7 @@ import pandas as pd
 
 from bdt_core.errors import SourceError, repeated_message, repeated_names
 from bdt_core.said import Numeral, joined, say
-from bdt_core.spec import Table
+from bdt_core.spec import TableSource
 from bdt_core.table.column_types import TEXTS, FileTypes
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.text_columns import (
@@ -146,14 +146,14 @@ class TextTable:
         Opens the file at its beginning, as often as needed.
     name : str
         The file, as messages name it.
-    settings : Table, optional
+    settings : TableSource, optional
         What it leaves out is detected.
     """
 
-    def __init__(self, open_bytes: Callable[[], BinaryIO], name: str, settings: Table | None = None) -> None:
+    def __init__(self, open_bytes: Callable[[], BinaryIO], name: str, settings: TableSource | None = None) -> None:
         self.name = name
         self._open_bytes = open_bytes
-        self._settings = settings or Table()
+        self._settings = settings or TableSource()
         self._lines = _Lines()
         self._kept: list[pa.RecordBatch] | None = None
         self._is_odd = False

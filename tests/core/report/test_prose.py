@@ -13,7 +13,7 @@ from bdt_core.report.blocks import (
     Bullets,
     Cell,
     Code,
-    Column,
+    ColumnHead,
     Facts,
     Figure,
     Folded,
@@ -78,7 +78,7 @@ def test_every_kind_of_block_with_whatever_name(name):
             Figure("tree", f"The caption of {name}.", f"seen {name}"),
             Table(
                 f"About {name}",
-                (Column("Name"), Column(name, number=True)),
+                (ColumnHead("Name"), ColumnHead(name, number=True)),
                 ((Cell(name, note=f"small {name}", tag="tag"), Cell(name, tone="harm")),),
             ),
             Folded("Depth", (Code(name),)),
