@@ -15,7 +15,7 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     searched, local = document.slices, document.local_bias
     there = {
         "worst_groups": document.worst_groups and document.worst_groups.groups,
-        "ruled_out": document.worst_groups and document.worst_groups.of_larger_groups,
+        "ruled_out": document.worst_groups and document.worst_groups.limited,
         "slices": searched and slices.drawn_slices(searched),
         "slices_lattice": searched and len(searched.lattice) > 1,
         "local_bias": local and any(local_bias.pair(one) for one in local.logan.clusters),

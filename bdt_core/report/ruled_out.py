@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core import words
-from bdt_core.report.figure_axis import draw_across, scale
+from bdt_core.report.figure_axis import scale
 from bdt_core.report.sheet import CALM, CALM_TINT, INK, SMALL, Sheet
 from bdt_core.report.wording import asked
 from bdt_core.report.worst_groups import unit_of_groups
@@ -22,7 +22,7 @@ _ROW, _BAR = 20.0, 12.0
 
 def certificates(found: WorstGroups) -> tuple[Certificate, ...]:
     """Of ever larger groups."""
-    return () if found.certificate is None else (found.certificate, *found.of_larger_groups)
+    return () if found.certificate is None else (found.certificate, *found.limited)
 
 
 def limits(document: Document) -> tuple[float, ...]:
@@ -34,15 +34,14 @@ def limits(document: Document) -> tuple[float, ...]:
 
 
 def draw(document: Printed, said: FigureWords) -> Sheet:
-    """A bar for groups of each size: as long as what is not ruled out of them."""
+    """A bar for groups of each size, as long as what is not ruled out of them, with its number: no scale is needed."""
     found = asked(document.worst_groups)
     rows, unit, allowed = certificates(found), unit_of_groups(found), limits(document)
     heads = 14.0 * len(allowed)
-    sheet = Sheet(said.title, heads + _ROW * len(rows) + 26, subtitle=said.subtitle)
+    sheet = Sheet(said.title, heads + _ROW * len(rows) + 12, subtitle=said.subtitle)
     top = sheet.top + heads + 6
     bottom = top + _ROW * len(rows)
     axis = scale([0.0, *(one.largest_difference for one in rows), *allowed], _LEFT, _RIGHT)
-    draw_across(sheet, axis, top, bottom, unit)
     for number, one in enumerate(rows):
         y = top + _ROW * number + _ROW / 2
         name = AsItIs(f"{said.words['at_least']} {sheet.said(words.percent(one.min_share))}")
@@ -50,7 +49,6 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
         end = axis.place(one.largest_difference)
         sheet.box(_LEFT, y - _BAR / 2, max(end - _LEFT, 0.5), _BAR, fill=CALM_TINT, edge=CALM, round_by=0)
         size = sheet.said(words.size(one.largest_difference, unit))
-        sheet.cover(end + 3, y - _BAR / 2, sheet.measure(size, SMALL) + 4, _BAR)
         sheet.text(end + 5, y, size, size=SMALL)
     for number, limit in enumerate(allowed):
         x, y = axis.place(limit), sheet.top + 14.0 * number + 7

@@ -227,7 +227,7 @@ class WorstGroups(GroupsFound):
         The best group of the last search, which chance explains; None where nothing was left to find.
     certificate : Certificate or None
         None where nothing could be searched.
-    of_larger_groups : tuple of Certificate
+    limited : tuple of Certificate
         For groups of 2, 5, 10, 20 and 50 of 100 people, and of shares that limits name, the smallest share first.
     searched : Searched
     outcome : str
@@ -303,7 +303,7 @@ class WorstGroups(GroupsFound):
     reason: Text | None = None
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
-    of_larger_groups: tuple[Certificate, ...] = ()
+    limited: tuple[Certificate, ...] = ()
     raw: WorstGroups | None = None
 
     def __post_init__(self) -> None:
@@ -395,11 +395,11 @@ class WorstGroups(GroupsFound):
         :meta private:
         """
         certificate = self.certificate and self.certificate.beside(groups, self.harm_sign)
-        of_larger_groups = (
+        limited = (
             one.beside([group for group in groups if group.share >= one.min_share], self.harm_sign)
-            for one in self.of_larger_groups
+            for one in self.limited
         )
-        return replace(self, groups=tuple(groups), certificate=certificate, of_larger_groups=tuple(of_larger_groups))
+        return replace(self, groups=tuple(groups), certificate=certificate, limited=tuple(limited))
 
     def ruled_out(self, min_share: float) -> Certificate | None:
         """What is ruled out for groups of at least some share: the certificate for the largest share up to it.
@@ -414,5 +414,5 @@ class WorstGroups(GroupsFound):
         Certificate or None
             None where nothing could be searched.
         """
-        fits = [one for one in self.of_larger_groups if one.min_share <= min_share]
+        fits = [one for one in self.limited if one.min_share <= min_share]
         return fits[-1] if fits else self.certificate

@@ -107,7 +107,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
         certificate=certificates[0] if certificates else None,
-        of_larger_groups=tuple(certificates[1:]),
+        limited=tuple(certificates[1:]),
         searched=Searched(
             tuple(map(SearchedColumn.of, columns)), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
         ),

@@ -252,7 +252,7 @@ def test_the_numbers_behind_every_figure_are_rows(name: str) -> None:
 def test_the_rows_have_the_numbers_of_the_report() -> None:
     made = document("compas_in_depth")
     rows = {name: figure_data(made, name)[1:] for name in figure_names(made)}
-    assert len(rows) == 12
+    assert len(rows) == 13
     for cluster, row in zip(made.clusters, rows["clusters"], strict=True):
         assert (int(row[0]), int(row[3]), float(row[4])) == (
             cluster.cluster, cluster.test_rows, pytest.approx(cluster.test_mean, rel=1e-5)
