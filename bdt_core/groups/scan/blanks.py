@@ -14,7 +14,7 @@ from bdt_core.fairness.coding import Threshold, code_column
 from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.groups.results import OfConditions
 from bdt_core.groups.scan.results import WorstGroups
-from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.settings import ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.settings import searched_columns
 from bdt_core.inference import adjust_p_values, compare_counts
@@ -320,7 +320,7 @@ def _search(rows: AuditTable, frame: pd.DataFrame, is_blank: Mask, spec: AuditSp
     key = KEY if spec.split.key else None
     question = Question(columns, "missing", "lower", key=key)
     level = spec.significance.alpha * share
-    settings = Settings(
+    settings = ScanSettings(
         min_share=asked.min_share,
         min_rows=spec.significance.min_rows,
         max_groups=_MOST_GROUPS,

@@ -1,4 +1,4 @@
-"""What the scan hands on."""
+"""Results of the scan: confirmed groups, and what is ruled out for all others."""
 
 from __future__ import annotations
 

@@ -20,12 +20,12 @@ from bdt_core.groups.scan.climbing import Climb, Found
 from bdt_core.groups.scan.columns import fit_columns
 from bdt_core.groups.scan.curse import winners_curse
 from bdt_core.groups.scan.language import MAX_CONDITIONS, MAX_DESCRIBED, Language, random_starts
-from bdt_core.groups.scan.measuring import Measured, design_effect, measure, way_to_summarise
+from bdt_core.groups.scan.measuring import MeasuredGroup, design_effect, measure, way_to_summarise
 from bdt_core.groups.scan.null import p_value, scores_by_chance
 from bdt_core.groups.scan.reach import reach_of_bounds
 from bdt_core.groups.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
-from bdt_core.groups.scan.settings import MAX_SHARE, SEED, Settings
+from bdt_core.groups.scan.settings import MAX_SHARE, SEED, ScanSettings
 from bdt_core.metrics import Better
 from bdt_core.said import say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
@@ -66,14 +66,14 @@ class Question:
         return 1.0 if self.better == "lower" else -1.0
 
 
-def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: int) -> WorstGroups:
+def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_rows: int) -> WorstGroups:
     """Find the worst-treated groups of a table; `bdt_core.groups.scan.find_worst_groups` has the words.
 
     Parameters
     ----------
     table : Blocks
     question : Question
-    settings : Settings
+    settings : ScanSettings
     sample_rows : int
         Groups are searched for in so many rows at most, and measured on all.
 
@@ -94,7 +94,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     people = len(frame) if persons is None else int(persons.max()) + 1
     fewest = settings.fewest(settings.min_share, people)
     reason = _reason(columns, outcome, fewest, people, "rows" if persons is None else "persons")
-    groups = Groups()
+    groups = ScannedGroups()
     certificates: list[Certificate] = []
     if reason is None:
         language = Language.of(columns, frame)
@@ -176,7 +176,7 @@ def _scan_rows(
 
 
 @dataclass(frozen=True)
-class Groups:
+class ScannedGroups:
     """The confirmed groups one after the other, and the first that is not."""
 
     confirmed: tuple[WorstGroup, ...] = ()
@@ -198,7 +198,7 @@ class _Search:
     step : float or None
         The distance of the two values of the outcome; None where there are more.
     question : Question
-    settings : Settings
+    settings : ScanSettings
     """
 
     table: Blocks
@@ -208,9 +208,9 @@ class _Search:
     how: How
     step: float | None
     question: Question
-    settings: Settings
+    settings: ScanSettings
 
-    def groups(self) -> Groups:
+    def groups(self) -> ScannedGroups:
         """Search, and search again with what was confirmed taken out, until nothing more is confirmed."""
         groups: list[WorstGroup] = []
         climb, alike = self.climb, self.alike
@@ -224,15 +224,15 @@ class _Search:
             )
             of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
             if p > self.settings.level:
-                return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
+                return ScannedGroups(tuple(groups), self._named(found, of_group, p, (None, None)))
             limits = self._limits(climb, found, of_group, by_chance, number)
             groups.append(self._named(found, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
             alike = alike.within(climb.language.conditions(found.state))
-        return Groups(tuple(groups))
+        return ScannedGroups(tuple(groups))
 
     def _named(
-        self, found: Found, of_group: Measured, p: float, limits: tuple[float | None, float | None]
+        self, found: Found, of_group: MeasuredGroup, p: float, limits: tuple[float | None, float | None]
     ) -> WorstGroup:
         """A group as it is on all rows."""
         harm = of_group.difference * self.question.harm_sign
@@ -252,13 +252,13 @@ class _Search:
             reach=None if near is None or of_group.error == 0.0 else abs(of_group.difference - near) / of_group.error,
         )
 
-    def _measured(self, found: Found, climb: Climb, alike: Alike) -> Measured:
+    def _measured(self, found: Found, climb: Climb, alike: Alike) -> MeasuredGroup:
         of_group = measure(self.table, climb.language.conditions(found.state), alike, self.how)
         effect = design_effect(climb.rows, climb.rows.inside(found.state))
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 
     def _limits(
-        self, climb: Climb, found: Found, of_group: Measured, by_chance: Floats, number: int
+        self, climb: Climb, found: Found, of_group: MeasuredGroup, by_chance: Floats, number: int
     ) -> tuple[float, float]:
         """Interval of the true difference of a confirmed group.
 

@@ -1,4 +1,4 @@
-"""What is measured in a slice: a rate of the confusion matrix, or the mean of an outcome."""
+"""Measures of a slice: a rate of the confusion matrix, or the mean of an outcome."""
 
 from __future__ import annotations
 

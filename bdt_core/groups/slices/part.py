@@ -27,7 +27,7 @@ from bdt_core.groups.slices.counting import (
 )
 from bdt_core.groups.slices.measure import Measure
 from bdt_core.groups.slices.outcome import CountedOutcome, Outcome, Summed
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.persons import Persons, PersonSums, Steps, compare_persons, person_sums, rows_alike
@@ -157,14 +157,14 @@ class CodedPart:
         return self.outcome.totals(self._counted(slices))
 
     def compare(
-        self, slices: Sequence[Items], settings: Settings, *, permuting: bool = True
+        self, slices: Sequence[Items], settings: SliceSettings, *, permuting: bool = True
     ) -> list[tuple[NDArray[Any], Comparison, int]]:
         """Totals of some slices, their comparison with everybody else, and their rows.
 
         Parameters
         ----------
         slices : sequence of items
-        settings : Settings
+        settings : SliceSettings
         permuting : bool
             Whether means take a permutation test where Welch's t cannot be relied on.
         """

@@ -1,4 +1,4 @@
-"""The audit's stage: the people whose bias variable is worst, searched for and proven on all rows."""
+"""The search in an audit: the people whose bias variable is worst, searched for and proven on all rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bdt_core.groups.scan.language import random_starts
 from bdt_core.groups.scan.results import WorstGroup, WorstGroups
-from bdt_core.groups.scan.settings import SHARES, Settings
+from bdt_core.groups.scan.settings import SHARES, ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.settings import searched_columns
 from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupSearch
@@ -42,7 +42,7 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         KEY if spec.split.key else None,
     )
     level = spec.significance.alpha * spec.search_shares["worst_groups"]
-    settings = Settings(
+    settings = ScanSettings(
         min_share=asked.min_share,
         min_rows=spec.significance.min_rows,
         max_groups=asked.max_groups,
@@ -58,7 +58,7 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
     return replace(_among_people_alike(found, table) if found.groups else found, raw=raw)
 
 
-def _scanned(table: Rows, question: Question, settings: Settings, spec: AuditSpec) -> WorstGroups:
+def _scanned(table: Rows, question: Question, settings: ScanSettings, spec: AuditSpec) -> WorstGroups:
     return replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
 
 
