@@ -50,7 +50,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         random_state=spec.split.random_state,
     )
     measure = resolve(MEAN, better=spec.bias_variable.better, outcome=outcome)
-    found = [persons_of(one) for one in (train, test)]
+    persons = [persons_of(part) for part in (train, test)]
     return search(
         train,
         test,
@@ -58,7 +58,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         measure,
         asked,
         sample_rows=spec.large_rows,
-        persons=[one and one[0] for one in found],
+        persons=[of_part and of_part[0] for of_part in persons],
     )
 
 

@@ -278,12 +278,12 @@ class CodedPart:
         room = MOST_CELLS_HELD // (self.blocks * self.outcome.numbers)
         portion: list[T] = []
         held = 0
-        for one in work:
-            if portion and held + cells(one) > room:
+        for task in work:
+            if portion and held + cells(task) > room:
                 yield tuple(portion)
                 portion, held = [], 0
-            portion.append(one)
-            held += cells(one)
+            portion.append(task)
+            held += cells(task)
         if portion:
             yield tuple(portion)
 
@@ -348,20 +348,20 @@ def _of_persons(
     who = persons.numbers(known_rows(block)[0][KEY].to_numpy())
     counted = coded.values <= steps.low + steps.length if isinstance(coding.outcome, CountedOutcome) else None
     values = steps.count(coded.values)
-    found = []
+    sums = []
     for items in slices:
         inside = coded.inside(items) if items else np.ones(values.size, dtype=np.bool_)
         if counted is not None:
             inside &= counted
-        found.append(person_sums(values[inside], who[inside], persons.size))
-    return found
+        sums.append(person_sums(values[inside], who[inside], persons.size))
+    return sums
 
 
 def _added(blocks: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     """The sum over all blocks, whatever the type of each."""
     total = blocks[0].astype(np.int64)
-    for one in blocks[1:]:
-        total += one
+    for block in blocks[1:]:
+        total += block
     return total
 
 

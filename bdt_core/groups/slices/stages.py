@@ -209,10 +209,11 @@ def _slices(
             )
         )
 
-    def rank(one: Slice) -> tuple[Any, ...]:
-        group = 3 if one.shrunken_difference is None else 2 if not one.significant else 0 if one.parent is None else 1
-        p_value = 1.0 if one.comparison.p_value is None else one.comparison.p_value
-        return group, -harm_sign * (one.shrunken_difference or 0.0), p_value, len(one.conditions), one.name
+    def rank(conjunction: Slice) -> tuple[Any, ...]:
+        expected, p_value = conjunction.shrunken_difference, conjunction.comparison.p_value
+        group = 3 if expected is None else 2 if not conjunction.significant else int(conjunction.parent is not None)
+        harm = harm_sign * (expected or 0.0)
+        return group, -harm, 1.0 if p_value is None else p_value, len(conjunction.conditions), conjunction.name
 
     return tuple(sorted(slices, key=rank))
 
