@@ -18,7 +18,7 @@ from bdt_core.groups.scan import WorstGroups, find_worst_groups
 from bdt_core.groups.scan.alike import fit_strata
 from bdt_core.groups.scan.measuring import design_effect, measure, measured, way_to_summarise
 from bdt_core.groups.scan.rows import ScanRows
-from bdt_core.groups.scan.settings import ScanSettings
+from bdt_core.groups.scan.settings import SHARES, ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.scan.units import Units
 from bdt_core.table.blocks import OUTCOME, OneBlock
@@ -225,7 +225,7 @@ def test_blocks_give_what_one_table_gives(kind: str) -> None:
             return OneBlock(frame)
 
     question = Question(("age", "income", "sex", "city"), "wrong", "lower")
-    found = scan(Blocks(), question, ScanSettings(permutations=19), sample_rows=2000)
+    found = scan(Blocks(), question, ScanSettings(permutations=19, larger_shares=SHARES), sample_rows=2000)
     assert found == find(frame.rename(columns={OUTCOME: "wrong"}))
 
 
