@@ -24,6 +24,17 @@ Shown = Literal["prediction", "label"]
 Change = Callable[[Any], Any]
 
 
+class Directed:
+    """Something that is measured of people, and which way they are better off."""
+
+    better: Better
+
+    @property
+    def harm_sign(self) -> float:
+        """1 where a higher value is worse, -1 where a lower one is."""
+        return 1.0 if self.better == "lower" else -1.0
+
+
 class Counts(Protocol):
     """Rows by label and prediction, as numbers or as arrays with one entry per group.
 

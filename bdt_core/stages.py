@@ -185,7 +185,7 @@ STAGES: tuple[Stage, ...] = (
         kind="bdt_core.groups.scan.results:WorstGroups",
         section="worst_groups",
         asked_by="worst_groups",
-        before="bdt_core.groups.scan.stage:said_before",
+        before="bdt_core.groups.scan.audited:said_before",
         description="The people who fare worst: any group that a few conditions describe, searched for on all rows, "
         "with what is certain about it and what is ruled out for every other.",
     ),
@@ -282,7 +282,7 @@ STAGES: tuple[Stage, ...] = (
         kind="bdt_core.groups.slices:Slices",
         section="slices",
         asked_by="slices",
-        before="bdt_core.groups.slices.stage:said_before",
+        before="bdt_core.groups.slices.audited:said_before",
         description="Every intersection of a few conditions with enough people: found on the train rows, tested on "
         "the test rows, with the share of false discoveries under control.",
     ),
@@ -488,7 +488,7 @@ class Stages:
 
     def find_worst_groups(self, table: Rows, spec: AuditSpec) -> WorstGroups:
         """Search the people who fare worst."""
-        from bdt_core.groups.scan.stage import find_audited_worst_groups
+        from bdt_core.groups.scan.audited import find_audited_worst_groups
 
         return find_audited_worst_groups(table, spec)
 
@@ -540,7 +540,7 @@ class Stages:
 
     def find_slices(self, train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         """Search intersections in which people fare worse."""
-        from bdt_core.groups.slices.stage import find_bias_slices
+        from bdt_core.groups.slices.audited import find_bias_slices
 
         return find_bias_slices(train, test, settings)
 

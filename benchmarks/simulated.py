@@ -11,7 +11,7 @@ from numpy.random import Generator
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.fairness.declared_groups import compare_groups, count_groups
-from bdt_core.groups.slices.stage import find_bias_slices
+from bdt_core.groups.slices.audited import find_bias_slices
 from bdt_core.significance.clusters import ClusterSignificance, compare_clusters
 from bdt_core.spec import Limit, parse_spec
 from bdt_core.table.audit_table import AuditTable

@@ -88,6 +88,6 @@ class GroupCondition:
 def members(frame: pd.DataFrame, conditions: Sequence[GroupCondition]) -> NDArray[np.bool_]:
     """Which rows of a table meet all of some conditions."""
     inside = np.ones(len(frame), dtype=bool)
-    for one in conditions:
-        inside &= one.holds(frame)
+    for condition in conditions:
+        inside &= condition.holds(frame)
     return inside

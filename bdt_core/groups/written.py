@@ -40,11 +40,17 @@ class Condition:
     whole: bool = False
 
     @classmethod
-    def of(cls, one: GroupCondition) -> Condition:
-        """A condition to be written."""
-        value = next(iter(one.values), None)
+    def of(cls, condition: GroupCondition) -> Condition:
+        """The form in which a condition is written."""
+        value = next(iter(condition.values), None)
         return cls(
-            one.column, one.words, "value" if one.kind == "values" else one.kind, value, one.low, one.high, one.whole
+            condition.column,
+            condition.words,
+            "value" if condition.kind == "values" else condition.kind,
+            value,
+            condition.low,
+            condition.high,
+            condition.whole,
         )
 
     def read(self) -> GroupCondition:

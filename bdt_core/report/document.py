@@ -32,7 +32,7 @@ from bdt_core.sentences import sentences_of
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.spec.audit_spec import Better, BetterBy
-from bdt_core.table.audit_table import Column, LeftOut
+from bdt_core.table.audit_table import LeftOut, TableColumn
 from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import Verdict
 from bdt_core.verdict.kinds import LimitResult
@@ -49,7 +49,7 @@ class Data(Part):
     rows: int
     rows_audited: int
     rows_left_out: tuple[LeftOut, ...]
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     notes: tuple[Text, ...] = ()
 
 

@@ -574,14 +574,14 @@ def _bound(scan: WorstGroups | None, unit: Unit, names: PlainNames) -> Bound | N
     """What is not ruled out of groups of two sizes, those that readers ask for."""
     if scan is None or scan.certificate is None:
         return None
-    told = dict.fromkeys(scan.ruled_out(share) or scan.certificate for share in (0.1, 0.5))
+    certificates = dict.fromkeys(scan.ruled_out(share) or scan.certificate for share in (0.1, 0.5))
     return Bound(
         amount_of_share(scan.certificate.min_share),
         tuple(
             Unseen(
                 amount_of_share(one.min_share), amount_of_difference(one.largest_difference, unit, names, floor=False)
             )
-            for one in told
+            for one in certificates
         ),
         amount_of_chosen_share(scan.certificate.confidence),
     )

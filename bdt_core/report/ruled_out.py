@@ -20,9 +20,9 @@ _NAMES, _LEFT, _RIGHT = 8.0, 150.0, 380.0
 _ROW, _BAR = 20.0, 12.0
 
 
-def certificates(found: WorstGroups) -> tuple[Certificate, ...]:
+def certificates(worst: WorstGroups) -> tuple[Certificate, ...]:
     """Of ever larger groups."""
-    return () if found.certificate is None else (found.certificate, *found.limited)
+    return () if worst.certificate is None else (worst.certificate, *worst.limited)
 
 
 def limits(document: Document) -> tuple[float, ...]:
@@ -35,20 +35,20 @@ def limits(document: Document) -> tuple[float, ...]:
 
 def draw(document: Printed, said: FigureWords) -> Sheet:
     """A bar for groups of each size, as long as what is not ruled out of them, with its number: no scale is needed."""
-    found = asked(document.worst_groups)
-    rows, unit, allowed = certificates(found), unit_of_groups(found), limits(document)
+    worst = asked(document.worst_groups)
+    rows, unit, allowed = certificates(worst), unit_of_groups(worst), limits(document)
     heads = 14.0 * len(allowed)
     sheet = Sheet(said.title, heads + _ROW * len(rows) + 12, subtitle=said.subtitle)
     top = sheet.top + heads + 6
     bottom = top + _ROW * len(rows)
     axis = scale([0.0, *(one.largest_difference for one in rows), *allowed], _LEFT, _RIGHT)
-    for number, one in enumerate(rows):
+    for number, certificate in enumerate(rows):
         y = top + _ROW * number + _ROW / 2
-        name = AsItIs(f"{said.words['at_least']} {sheet.said(words.percent(one.min_share))}")
+        name = AsItIs(f"{said.words['at_least']} {sheet.said(words.percent(certificate.min_share))}")
         sheet.text(_NAMES, y, sheet.fit(name, _LEFT - _NAMES - 6, SMALL), size=SMALL)
-        end = axis.place(one.largest_difference)
+        end = axis.place(certificate.largest_difference)
         sheet.box(_LEFT, y - _BAR / 2, max(end - _LEFT, 0.5), _BAR, fill=CALM_TINT, edge=CALM, round_by=0)
-        size = sheet.said(words.size(one.largest_difference, unit))
+        size = sheet.said(words.size(certificate.largest_difference, unit))
         sheet.text(end + 5, y, size, size=SMALL)
     for number, limit in enumerate(allowed):
         x, y = axis.place(limit), sheet.top + 14.0 * number + 7

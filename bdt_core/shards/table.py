@@ -16,7 +16,7 @@ from bdt_core.errors import SpecError
 from bdt_core.shards.engine import ShardEngine, engine_of_process
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import AuditSpec, Split
-from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, Column, LeftOut, Role, tidy
+from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable, LeftOut, Role, TableColumn, tidy
 from bdt_core.table.ranks import lowest
 from bdt_core.table.split import is_by_hash, on_test_side, order_of_content, refuse_empty_parts
 
@@ -53,7 +53,7 @@ class ShardedTable:
     part_rows: int = 0
 
     @property
-    def columns(self) -> tuple[Column, ...]:
+    def columns(self) -> tuple[TableColumn, ...]:
         """Every column of the source."""
         return self.header.columns
 

@@ -34,7 +34,7 @@ from bdt_core.result import Result
 from bdt_core.said import Numeral, Text, say
 from bdt_core.significance.tested_rows import TestedRows
 from bdt_core.spec import AuditSpec, Significance
-from bdt_core.table.audit_table import Column
+from bdt_core.table.audit_table import TableColumn
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import MISSING, Drawn
 
@@ -198,13 +198,13 @@ def _compared(rows: TestedRows, settings: Significance, spec: AuditSpec) -> Iter
             yield _categorical(rows, column, column.name, rows.levels(column.name), settings, spec)
 
 
-def _role(column: Column) -> Literal["feature", "protected"]:
+def _role(column: TableColumn) -> Literal["feature", "protected"]:
     return "protected" if column.role == "protected" else "feature"
 
 
 def _categorical(
     rows: TestedRows,
-    column: Column,
+    column: TableColumn,
     name: str,
     counts: dict[str, tuple[int, int]],
     settings: Significance,

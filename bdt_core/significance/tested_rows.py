@@ -24,7 +24,7 @@ from bdt_core.inference import (
 )
 from bdt_core.inference.persons import Persons, PersonSums, Steps, area_of_persons, compare_persons, person_sums
 from bdt_core.inference.summaries import Summary, ValueCounts
-from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable, Column
+from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable, TableColumn
 from bdt_core.table.persons import numbers_of, persons_of, portions
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import (
@@ -113,7 +113,7 @@ class TestedRows:
         return int(self._in_first.sizes[0]), int(self._in_first.sizes[1])
 
     @cached_property
-    def columns(self) -> list[Column]:
+    def columns(self) -> list[TableColumn]:
         """Features and protected columns; none where there is nobody to compare the cluster with."""
         if len(self.clusters.train) < 2:
             return []

@@ -32,7 +32,7 @@ Role = Literal["feature", "protected", "label", "prediction", "bias_variable", "
 
 
 @dataclass(frozen=True)
-class Column:
+class TableColumn:
     """One column of the source and the part it plays."""
 
     name: str
@@ -60,7 +60,7 @@ class AuditTable:
     frame : DataFrame
         Features, protected columns, label and prediction with settled types (float64 or text), and the bias
         variable in the column ``(bias variable)``: NaN where a row is outside its denominator.
-    columns : tuple of Column
+    columns : tuple of TableColumn
         Every column of the source.
     spec : AuditSpec
         The specification so far.
@@ -79,7 +79,7 @@ class AuditTable:
     """
 
     frame: pd.DataFrame = field(repr=False)
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     spec: AuditSpec
     rows: int
     left_out: tuple[LeftOut, ...]
@@ -178,7 +178,7 @@ class AuditTable:
         facts = restored(stored, stored.get("sentences", ()))  # a file of an earlier version has none
         return cls(
             frame=table.to_pandas(),
-            columns=tuple(Column(**one) for one in facts["columns"]),
+            columns=tuple(TableColumn(**one) for one in facts["columns"]),
             spec=AuditSpec.model_validate(facts["spec"]),
             rows=facts["rows"],
             left_out=tuple(LeftOut(**one) for one in facts["left_out"]),

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 if TYPE_CHECKING:
     from bdt_core.spec import AuditSpec
-    from bdt_core.table.audit_table import AuditTable, Column, LeftOut, Role
+    from bdt_core.table.audit_table import AuditTable, LeftOut, Role, TableColumn
 
 T = TypeVar("T")
 
@@ -29,7 +29,7 @@ class Rows(Protocol):
     """
 
     @property
-    def columns(self) -> tuple[Column, ...]: ...
+    def columns(self) -> tuple[TableColumn, ...]: ...
     @property
     def spec(self) -> AuditSpec: ...
     @property

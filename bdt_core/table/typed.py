@@ -8,7 +8,7 @@ import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.spec import AuditSpec
-from bdt_core.table.audit_table import BIAS_VARIABLE, Column
+from bdt_core.table.audit_table import BIAS_VARIABLE, TableColumn
 from bdt_core.table.bias_variable import bias_variable
 from bdt_core.table.facts import holds_dates
 from bdt_core.table.roles import settle_type
@@ -18,7 +18,7 @@ from bdt_core.table.sources import as_source_reads_it
 def typed_as_audited(
     frame: pd.DataFrame,
     spec: AuditSpec,
-    columns: Sequence[Column],
+    columns: Sequence[TableColumn],
     *,
     with_outcome: bool = False,
     as_read: bool = False,
@@ -30,7 +30,7 @@ def typed_as_audited(
     frame : DataFrame
         The table that was audited, or one of other people with columns of the same names; some may be missing.
     spec : AuditSpec
-    columns : sequence of Column
+    columns : sequence of TableColumn
         As they were settled in the audit.
     with_outcome : bool
         Whether the bias variable is made as well, in the column ``(bias variable)``.

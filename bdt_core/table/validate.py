@@ -20,9 +20,9 @@ from bdt_core.table.audit_table import (
     RANK,
     ROW,
     AuditTable,
-    Column,
     LeftOut,
     Role,
+    TableColumn,
 )
 from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
@@ -111,7 +111,7 @@ class TableFacts:
 class Settled:
     """Columns with their roles, and what a person should know of them."""
 
-    columns: tuple[Column, ...]
+    columns: tuple[TableColumn, ...]
     warnings: tuple[Text, ...]
     notes: tuple[Text, ...] = ()
 
@@ -294,7 +294,7 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
             f'"split.key" names the column "{spec.split.key}", which is missing in {facts.no_key:,} of {facts.rows:,} '
             "rows. Every row must say whom it belongs to."
         )
-    columns: list[Column] = []
+    columns: list[TableColumn] = []
     warnings: list[str] = []
     notes = list(facts.reading.remarks)
     for name, role in roles.items():
@@ -317,7 +317,7 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                 dates = warn_of_dates_as_texts(name, column) if kind == "categorical" else []
                 if dates and name not in spec.features.kinds:
                     warnings += dates
-                    columns.append(Column(name, "unused", None, column.missing, column.distinct))
+                    columns.append(TableColumn(name, "unused", None, column.missing, column.distinct))
                     continue
                 if kind == "numeric" and column.is_date:
                     notes.append(
@@ -342,7 +342,7 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
                     N=count(column.distinct),
                 )
             )
-        columns.append(Column(name, role, kind, column.missing, column.distinct))
+        columns.append(TableColumn(name, role, kind, column.missing, column.distinct))
     if spec.clustering is not None and not any(one.role == "feature" for one in columns):
         alone = ""
         if any(one.role == "protected" for one in columns):

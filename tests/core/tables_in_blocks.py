@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.spec import AuditSpec, parse_spec
-from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, Column
+from bdt_core.table.audit_table import BIAS_VARIABLE, RANK, AuditTable, TableColumn
 
 T = TypeVar("T")
 
@@ -66,7 +66,8 @@ def audit_table(frame: pd.DataFrame, **spec: Any) -> AuditTable:
     )
     names = [name for name in frame.columns if name != BIAS_VARIABLE]
     columns = tuple(
-        Column(name, "feature", "numeric" if frame[name].dtype.kind == "f" else "categorical", 0, 0) for name in names
+        TableColumn(name, "feature", "numeric" if frame[name].dtype.kind == "f" else "categorical", 0, 0)
+        for name in names
     )
     ranks = np.random.default_rng(5).permutation(len(frame)).astype(np.uint64)
     return AuditTable(frame.assign(**{RANK: ranks}), columns, settled, len(frame), (), "sha256:0")

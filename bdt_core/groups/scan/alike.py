@@ -49,8 +49,8 @@ class Alike:
     def of(self, frame: pd.DataFrame) -> NDArray[np.int64]:
         """Stratum of each row."""
         strata = np.zeros(len(frame), dtype=np.int64)
-        for one in self.factors:
-            strata = strata * one.cells + one.codes(frame)
+        for factor in self.factors:
+            strata = strata * factor.cells + factor.codes(frame)
         for group in self.groups:
             strata = 2 * strata + members(frame, group)
         return strata

@@ -14,7 +14,7 @@ from bdt_core.fairness.coding import Threshold, code_column
 from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.groups.results import OfConditions
 from bdt_core.groups.scan.results import WorstGroups
-from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.settings import ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.settings import searched_columns
 from bdt_core.inference import adjust_p_values, compare_counts
@@ -177,9 +177,9 @@ def find_blanks(table: Rows, spec: AuditSpec) -> Blanks:
     counted = table.map_blocks(partial(_count, spec=spec, outside=outside), columns)
     blank, known = (sum(several) for several in zip(*counted, strict=True))
     alpha, seed = spec.significance.alpha, spec.split.random_state
-    found = Blanks(name, blank, blank + known, alpha=alpha, random_state=seed)
+    blanks = Blanks(name, blank, blank + known, alpha=alpha, random_state=seed)
     if not blank:
-        return found
+        return blanks
     rows = rows_at_hand(table)
     y, is_blank = _marked(rows, spec, outside)
     population = is_blank | ~np.isnan(y)
@@ -196,7 +196,7 @@ def find_blanks(table: Rows, spec: AuditSpec) -> Blanks:
     groups = tuple(sorted([*searched, *kept], key=lambda one: (not one.confirmed, -one.worst_case, one.words)))
     worst = max(groups, key=lambda one: one.worst_case, default=None)
     return replace(
-        found,
+        blanks,
         groups=groups,
         worst_case=None if worst is None else worst.worst_case,
         who=None if worst is None else worst.words,
@@ -238,22 +238,22 @@ class _Compared:
         harmful, harmless = (high, low) if spec.bias_variable.better == "lower" else (low, high)
         return cls(frame, y, is_blank, harmful, harmless, two, spec)
 
-    def inside(self, one: BlankGroup) -> Mask:
+    def inside(self, group: BlankGroup) -> Mask:
         """Which rows are in a group."""
-        return members(self.frame, one.conditions)
+        return members(self.frame, group.conditions)
 
-    def searched(self, found: WorstGroups) -> tuple[BlankGroup, ...]:
+    def searched(self, worst: WorstGroups) -> tuple[BlankGroup, ...]:
         """Groups that the search has confirmed."""
         return tuple(
-            self._group(one.conditions, False, (one.low, one.high), one.p_value, confirmed=True) for one in found.groups
+            self._group(one.conditions, False, (one.low, one.high), one.p_value, confirmed=True) for one in worst.groups
         )
 
-    def declared(self, several: Sequence[tuple[GroupCondition, ...]], level: float) -> list[BlankGroup]:
+    def declared(self, groups: Sequence[tuple[GroupCondition, ...]], level: float) -> list[BlankGroup]:
         """Declared groups, tested together."""
         comparisons = []
         persons = None if self.spec.split.key is None else Persons.of(self.frame[KEY].to_numpy())
         min_rows = self.spec.significance.min_rows
-        for conditions in several:
+        for conditions in groups:
             inside = members(self.frame, conditions)
             events = [int((self.is_blank & side).sum()) for side in (inside, ~inside)]
             n, rest = int(inside.sum()), int((~inside).sum())
@@ -270,13 +270,15 @@ class _Compared:
             comparisons.append(compared)
         tested = [one.p_value if one.status == "tested" else None for one in comparisons]
         adjusted = adjust_p_values(tested, "holm")
-        groups = []
-        for conditions, one, p in zip(several, comparisons, adjusted, strict=True):
-            p_value = None if one.status != "tested" or np.isnan(p) else float(p)
-            more = one.difference is not None and one.difference > 0.0
+        blank_groups = []
+        for conditions, comparison, p in zip(groups, comparisons, adjusted, strict=True):
+            p_value = None if comparison.status != "tested" or np.isnan(p) else float(p)
+            more = comparison.difference is not None and comparison.difference > 0.0
             sure = p_value is not None and p_value <= level and more
-            groups.append(self._group(conditions, True, (one.low, one.high), p_value, confirmed=sure))
-        return groups
+            blank_groups.append(
+                self._group(conditions, True, (comparison.low, comparison.high), p_value, confirmed=sure)
+            )
+        return blank_groups
 
     def _group(
         self,
@@ -320,7 +322,7 @@ def _search(rows: AuditTable, frame: pd.DataFrame, is_blank: Mask, spec: AuditSp
     key = KEY if spec.split.key else None
     question = Question(columns, "missing", "lower", key=key)
     level = spec.significance.alpha * share
-    settings = Settings(
+    settings = ScanSettings(
         min_share=asked.min_share,
         min_rows=spec.significance.min_rows,
         max_groups=_MOST_GROUPS,
@@ -344,8 +346,8 @@ def _declared(rows: AuditTable, frame: pd.DataFrame, spec: AuditSpec) -> Iterato
         coded = [code_column(frame, name, cut) for name, cut in zip(facet, cuts, strict=True)]
         if any(len(one.counted()) > _MOST_LEVELS for one in coded):
             continue  # of numbers that nobody cuts into groups, and the search looks at them
-        found, sizes = np.unique(np.stack([one.codes for one in coded], axis=1), axis=0, return_counts=True)
-        for codes, n in zip(found, sizes.tolist(), strict=True):
+        cells, sizes = np.unique(np.stack([one.codes for one in coded], axis=1), axis=0, return_counts=True)
+        for codes, n in zip(cells, sizes.tolist(), strict=True):
             if min(n, len(frame) - n) >= spec.significance.min_rows:
                 levels = [one.levels[int(code)] for one, code in zip(coded, codes, strict=True)]
                 yield tuple(map(GroupCondition.of_level, facet, levels, cuts))

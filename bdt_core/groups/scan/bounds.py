@@ -15,7 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.groups.cells import OrderedColumn, known_numbers
-from bdt_core.groups.scan.climbing import Climb, Found, Memory
+from bdt_core.groups.scan.climbing import Climb, Memory, ScoredGroup
 from bdt_core.groups.scan.columns import cut_at
 from bdt_core.groups.scan.language import Language
 from bdt_core.groups.scan.rows import Floats, scored
@@ -35,17 +35,17 @@ class Highest:
     Attributes
     ----------
     climb : Climb
-    found : Found
+    group : ScoredGroup
     """
 
     climb: Climb
-    found: Found
+    group: ScoredGroup
 
     @property
     def people(self) -> float:
         """How many people the group has."""
         rows = self.climb.rows
-        return float(rows.people[rows.inside(self.found.state)].sum())
+        return float(rows.people[rows.inside(self.group.state)].sum())
 
 
 def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Sequence[int]) -> list[Highest | None]:
@@ -74,10 +74,10 @@ def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Seq
     memory = Memory.of(climb)
     of_likelihood = memory if climb.rows.is_rate else Memory.of(climb)  # of means the likelihood has other scores
 
-    def bound(of: Climb) -> Found:
+    def bound(of: Climb) -> ScoredGroup:
         return of.best_bound(reach, memory)
 
-    def likelihood(of: Climb) -> Found:
+    def likelihood(of: Climb) -> ScoredGroup:
         return of.best(scored(of.rows), of_likelihood)
 
     climbs = [replace(climb, fewest=(people, climb.fewest[1])) for people in fewest]
@@ -86,15 +86,15 @@ def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Seq
         enough = likely and likely[-1] is not None and likely[-1].people >= of.fewest[0]
         likely.append(likely[-1] if enough else refining.refined(of, likelihood))
     highest: Highest | None = None  # of more people; those of fewer are no lower
-    several: list[Highest | None] = []
+    bounds: list[Highest | None] = []
     for of, start in zip(reversed(climbs), reversed(likely), strict=True):
         starts = [of]
         if start is not None:
-            starts.append(replace(start.climb.started_from(start.found), fewest=of.fewest))
+            starts.append(replace(start.climb.started_from(start.group), fewest=of.fewest))
         reached = [highest, *(refining.refined(one, bound) for one in starts)]
-        highest = max((one for one in reached if one is not None), key=lambda one: one.found.score, default=None)
-        several.append(highest)
-    return several[::-1]
+        highest = max((one for one in reached if one is not None), key=lambda one: one.group.score, default=None)
+        bounds.append(highest)
+    return bounds[::-1]
 
 
 class _Refining:
@@ -104,15 +104,15 @@ class _Refining:
         self.frame = frame
         self.known: dict[str, Floats] = {}
 
-    def refined(self, climb: Climb, search: Callable[[Climb], Found]) -> Highest | None:
+    def refined(self, climb: Climb, search: Callable[[Climb], ScoredGroup]) -> Highest | None:
         """The best group of a climb; and of the next one, with cuts around its ends, until nothing changes."""
         highest = Highest(climb, search(climb))
-        if not np.isfinite(highest.found.score):
+        if not np.isfinite(highest.group.score):
             return None
         for _ in range(_ROUNDS):
             nearer = self._near(highest)
-            nearer = replace(nearer, found=search(nearer.climb))
-            if nearer.found.score <= highest.found.score + _LEAST_GAIN:
+            nearer = replace(nearer, group=search(nearer.climb))
+            if nearer.group.score <= highest.group.score + _LEAST_GAIN:
                 break
             highest = nearer
         return highest
@@ -121,7 +121,7 @@ class _Refining:
         """The same group, in a language of its own columns, with cuts around its ends."""
         columns, start, codes = [], [], []
         rows, before = highest.climb.rows, highest.climb.language
-        for place, (column, inside) in enumerate(before.cells(highest.found.state)):
+        for place, (column, inside) in enumerate(before.cells(highest.group.state)):
             if inside.all():
                 continue
             if isinstance(column, OrderedColumn):
@@ -138,7 +138,7 @@ class _Refining:
         cells = np.column_stack([code + offset for code, offset in zip(codes, language.offsets[:-1], strict=True)])
         rows = replace(rows, cells=cells.astype(rows.cells.dtype))
         return Highest(
-            replace(highest.climb, rows=rows, language=language, singles=0), replace(highest.found, state=state)
+            replace(highest.climb, rows=rows, language=language, singles=0), replace(highest.group, state=state)
         )
 
     def _known(self, name: str) -> Floats:
@@ -147,16 +147,16 @@ class _Refining:
         return self.known[name]
 
 
-def _cut_around(one: OrderedColumn, inside: Cells, known: Floats) -> tuple[OrderedColumn, Cells]:
+def _cut_around(column: OrderedColumn, inside: Cells, known: Floats) -> tuple[OrderedColumn, Cells]:
     """A column with cuts around the ends of an interval; and the interval, in cells of that column."""
     cells = np.flatnonzero(inside[:-1])
     if cells.size in (0, inside.size - 1):
-        return one, inside  # it says no more than "missing", or "not missing"
-    last = np.searchsorted(known, one.edges, side="right") - 1  # where each interval ends
+        return column, inside  # it says no more than "missing", or "not missing"
+    last = np.searchsorted(known, column.edges, side="right") - 1  # where each interval ends
     bounds = np.concatenate([[-1], last, [known.size - 1]])
     ends = [end for end in (cells[0], cells[-1] + 1) if 0 < end < bounds.size - 1]
     cuts = np.unique(np.concatenate([_near(known, bounds[end - 1], bounds[end + 1], bounds[end]) for end in ends]))
-    finer = cut_at(one.name, known, cuts)
+    finer = cut_at(column.name, known, cuts)
     begin, end = np.searchsorted(cuts, [bounds[cells[0]], bounds[cells[-1] + 1]])
     of_finer = np.zeros(finer.cells, dtype=bool)
     of_finer[begin + (cells[0] > 0) : end + 1] = True

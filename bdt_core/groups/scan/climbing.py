@@ -16,7 +16,7 @@ _STATES, _NUMBERS = 1_000, 4_000_000
 
 
 @dataclass(frozen=True, eq=False)
-class Found:
+class ScoredGroup:
     """A group of the language, and its score; minus infinity, and everybody, where no group has one."""
 
     score: float
@@ -88,17 +88,17 @@ class Climb:
         """The same search for other outcomes."""
         return replace(self, rows=replace(self.rows, harm=harm))
 
-    def started_from(self, found: Found) -> Climb:
+    def started_from(self, group: ScoredGroup) -> Climb:
         """The same search, from one group alone."""
-        return replace(self, language=replace(self.language, starts=found.state[None]), singles=0)
+        return replace(self, language=replace(self.language, starts=group.state[None]), singles=0)
 
-    def best(self, scores: Scored, memory: Memory | None = None) -> Found:
+    def best(self, scores: Scored, memory: Memory | None = None) -> ScoredGroup:
         """The group of the best score."""
         from bdt_core.groups.scan import kernels  # the compiler takes a third of a second to import
 
         return self._climb(scores, kernels.RATE if self.rows.is_rate else kernels.MEAN, self.language.prices, memory)
 
-    def best_bound(self, reach: Floats, memory: Memory | None = None) -> Found:
+    def best_bound(self, reach: Floats, memory: Memory | None = None) -> ScoredGroup:
         """The group whose difference has the highest upper bound; conditions are free."""
         from bdt_core.groups.scan import kernels
 
@@ -111,7 +111,7 @@ class Climb:
 
     def _climb(
         self, scores: Scored, objective: int, prices: Floats, memory: Memory | None, reach: Floats = _NO_REACH
-    ) -> Found:
+    ) -> ScoredGroup:
         from bdt_core.groups.scan import kernels
 
         if memory is None or memory.rows is not self.rows:
@@ -123,4 +123,4 @@ class Climb:
             np.array(self.fewest, dtype=np.float64), self.max_conditions, self.singles,
             memory.keys, memory.known, memory.remembered, state,
         )  # fmt: skip
-        return Found(float(score), state)
+        return ScoredGroup(float(score), state)

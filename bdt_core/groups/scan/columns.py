@@ -113,8 +113,8 @@ def quantile_ends(known: NDArray[np.float64], bins: int) -> NDArray[np.intp]:
     ends = np.flatnonzero(np.diff(known))  # the last place of each value but the largest
     if ends.size < bins:
         return ends
-    wanted = np.quantile(known, np.arange(1, bins) / bins, method="inverted_cdf")
-    chosen = np.searchsorted(known, np.unique(wanted), side="right") - 1
+    quantiles = np.quantile(known, np.arange(1, bins) / bins, method="inverted_cdf")
+    chosen = np.searchsorted(known, np.unique(quantiles), side="right") - 1
     return chosen[chosen < known.size - 1]
 
 

@@ -140,10 +140,10 @@ def _error(climb: Climb, drawing: Drawing, threshold: float, seed: int, table: i
     """How much too large the difference of the named group is in one table, in standard errors."""
     source = drawing.draw(np.random.default_rng([seed, 4, table]))
     drawn = climb.with_harm(climb.rows.harm[source])
-    found = drawn.best(scored(drawn.rows))
-    if not found.score > threshold:
+    group = drawn.best(scored(drawn.rows))
+    if not group.score > threshold:
         return None
-    inside = drawn.rows.inside(found.state)
+    inside = drawn.rows.inside(group.state)
     named = measured(drawn.rows.harm, inside, drawn.rows.strata)
     true = measured(drawing.expected, inside, drawn.rows.strata).difference
     error = named.error * np.sqrt(design_effect(drawn.rows, inside))

@@ -182,12 +182,12 @@ def _single_conditions(
         )  # fmt: skip
     order = _descending(reached)
     best = np.empty((min(most_singles, columns), len(sums)), np.uint8)
-    found = 0
+    singles = 0
     for j in range(len(best)):
         if reached[order[j]] > -np.inf:
-            _copy(alone[order[j]], best[found])
-            found += 1
-    return best[:found], total
+            _copy(alone[order[j]], best[singles])
+            singles += 1
+    return best[:singles], total
 
 
 @once  # type: ignore[untyped-decorator]

@@ -59,8 +59,9 @@ class Language:
         ordered = np.array([one.is_ordered for one in columns], dtype=bool)
         most = max(FORMS, *(one.cells + 1 for one in columns))
         prices = np.zeros((len(columns), most))
-        for price, one, of_cells in zip(prices, columns, rows, strict=True):
-            forms = _interval_prices(one.cells - 1, bool(of_cells[-1])) if one.is_ordered else _set_prices(one.cells)
+        for price, column, of_cells in zip(prices, columns, rows, strict=True):
+            bins, has_missing = column.cells - 1, bool(of_cells[-1])
+            forms = _interval_prices(bins, has_missing) if column.is_ordered else _set_prices(column.cells)
             price[: len(forms)] = forms + PRICE * np.log(len(columns))
         return cls(tuple(columns), offsets, ordered, prices, _starts(columns, rows, offsets))
 

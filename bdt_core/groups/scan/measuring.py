@@ -21,7 +21,7 @@ from bdt_core.table.summaries import How
 
 
 @dataclass(frozen=True)
-class Measured:
+class MeasuredGroup:
     """A group against everybody else.
 
     Attributes
@@ -49,7 +49,7 @@ def way_to_summarise(table: Blocks) -> How:
     return scale_of(table, seen) if seen.values is None else seen.values
 
 
-def measure(table: Blocks, conditions: Sequence[GroupCondition], alike: Alike, how: How) -> Measured:
+def measure(table: Blocks, conditions: Sequence[GroupCondition], alike: Alike, how: How) -> MeasuredGroup:
     """A group against everybody else, on all rows of a table; sums are exact, so that blocks do not matter."""
     names = [*dict.fromkeys([*(one.column for one in conditions), *alike.columns, OUTCOME])]
     summarised = partial(_summaries_of_block, conditions=tuple(conditions), alike=alike, how=how)
@@ -68,7 +68,7 @@ def _summaries_of_block(
     return summarise(values, inside * alike.strata + alike.of(frame), 2 * alike.strata, how)
 
 
-def measured(values: Floats, inside: NDArray[np.bool_], strata: Numbers) -> Measured:
+def measured(values: Floats, inside: NDArray[np.bool_], strata: Numbers) -> MeasuredGroup:
     """A group against everybody else, on rows at hand."""
     size = int(strata.max()) + 1
     cells = inside * size + strata
@@ -79,7 +79,7 @@ def measured(values: Floats, inside: NDArray[np.bool_], strata: Numbers) -> Meas
     return _measured(rows.reshape(2, size), means.reshape(2, size), squares.reshape(2, size))
 
 
-def _measured(rows: Floats, means: Floats, squares: Floats) -> Measured:
+def _measured(rows: Floats, means: Floats, squares: Floats) -> MeasuredGroup:
     """From rows, means and squares around them outside of a group and inside, shape (2, strata)."""
     all_outside, all_inside = rows.sum(axis=1).tolist()
     mean_outside, mean_inside = ((rows * means).sum(axis=1) / rows.sum(axis=1)).tolist()
@@ -91,7 +91,7 @@ def _measured(rows: Floats, means: Floats, squares: Floats) -> Measured:
     else:  # either part of a stratum may have a single row: they share a variance
         variance = left.sum(axis=0) / np.maximum(outside + inside - 2.0, 1.0) / weights
     total = float(weights.sum())
-    return Measured(
+    return MeasuredGroup(
         rows=int(all_inside),
         all_rows=int(all_inside + all_outside),
         mean_inside=mean_inside,

@@ -1,4 +1,4 @@
-"""How many standard errors the bounds of a difference reach, by how many people it is about.
+"""Standard errors that the bounds of a difference reach, by how many people it is about.
 
 A rate has Wilson's interval. A mean has Student's, whose level rests on the shape of the outcome: of few skewed amounts
 the largest are mostly missing, and the mean and its standard error are too small together. So the studentised mean of

@@ -1,4 +1,4 @@
-"""What the scan hands on."""
+"""Results of the scan: confirmed groups, and what is ruled out for all others."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bdt_core.groups.cells import CodedColumn, LeftOutColumn, OrderedColumn
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.groups.results import GroupsFound, OfConditions
 from bdt_core.inference.alike import AlikeComparison
-from bdt_core.metrics import Better
+from bdt_core.metrics import Better, Directed
 from bdt_core.said import Text, say
 from bdt_core.table.summaries import Drawn
 
@@ -128,7 +128,7 @@ class Certificate:
     max_conditions: int = 3  # of reports of before there were four
     max_share: float = 0.9  # those reports said it of larger groups, too
 
-    def beside(self, groups: Sequence[WorstGroup], sign: int) -> Certificate:
+    def beside(self, groups: Sequence[WorstGroup], sign: float) -> Certificate:
         """The same with the worst of some confirmed groups; `sign` is 1 where a higher outcome is worse, else -1.
 
         :meta private:
@@ -158,9 +158,9 @@ class Certificate:
         """
         if limit >= self.largest_difference or limit < self.confirmed_difference:
             return self.rows
-        found = self.found_difference
-        bound = self.largest_difference if limit > found else self.confirmed_difference
-        times = math.inf if limit == found else max(1.0, ((bound - found) / (limit - found)) ** 2)
+        difference = self.found_difference
+        bound = self.largest_difference if limit > difference else self.confirmed_difference
+        times = math.inf if limit == difference else max(1.0, ((bound - difference) / (limit - difference)) ** 2)
         if times > _MOST_TIMES:
             return None
         rows = math.ceil(self.rows * times - 1e-6)
@@ -215,7 +215,7 @@ class Searched:
 
 
 @dataclass(frozen=True, repr=False)
-class WorstGroups(GroupsFound):
+class WorstGroups(GroupsFound, Directed):
     """The groups that were confirmed, in the order in which they were found, and what can be ruled out.
 
     Attributes
@@ -321,12 +321,12 @@ class WorstGroups(GroupsFound):
         columns = (
             "rows", "share", "mean_inside", "mean_outside", "difference", "low", "high", "p_value", "people_harmed"
         )  # fmt: skip
-        several = [*self.groups, *([] if self.unconfirmed is None else [self.unconfirmed])]
+        groups = [*self.groups, *([] if self.unconfirmed is None else [self.unconfirmed])]
         return pd.DataFrame(
             {
-                "who": [one.words for one in several],
-                **{name: [getattr(one, name) for one in several] for name in columns},
-                "confirmed": [one in self.groups for one in several],
+                "who": [group.words for group in groups],
+                **{name: [getattr(group, name) for group in groups] for name in columns},
+                "confirmed": [group in self.groups for group in groups],
             }
         )
 
@@ -345,33 +345,28 @@ class WorstGroups(GroupsFound):
         """The first confirmed group."""
         return next(iter(self.groups), None)
 
-    @property
-    def harm_sign(self) -> int:
-        """1 where a higher outcome is worse, -1 where a lower one is."""
-        return 1 if self.better == "lower" else -1
-
-    def at_least(self, one: WorstGroup) -> float | None:
+    def at_least(self, group: WorstGroup) -> float | None:
         """How much worse a group fares at least.
 
         Parameters
         ----------
-        one : WorstGroup
+        group : WorstGroup
 
         Returns
         -------
         float or None
             In the outcome's unit, harm counted as positive; None where nobody like them is left.
         """
-        if one.low is None or one.high is None:
+        if group.low is None or group.high is None:
             return None
-        return one.low if self.harm_sign > 0 else -one.high
+        return group.low if self.harm_sign > 0 else -group.high
 
-    def others(self, one: WorstGroup) -> str:
+    def others(self, group: WorstGroup) -> str:
         """Whom a group is compared with: from the second on people alike in the groups before, without factors.
 
         Parameters
         ----------
-        one : WorstGroup
+        group : WorstGroup
             A confirmed one.
 
         Returns
@@ -379,7 +374,7 @@ class WorstGroups(GroupsFound):
         str
             In words.
         """
-        before = self.groups.index(one)
+        before = self.groups.index(group)
         if self.legitimate:
             return say("people like them")
         return say(f"people alike in the group{'s' * (before > 1)} found before" if before else "everybody else")

@@ -102,8 +102,8 @@ class ScanRows:
 def coded_rows(frame: pd.DataFrame, language: Language) -> NDArray[np.uint16]:
     """Cells of each row, shape (n, columns)."""
     cells = np.empty((len(frame), len(language.columns)), dtype=np.uint16)
-    for j, one in enumerate(language.columns):
-        cells[:, j] = one.codes(frame) + np.uint16(language.offsets[j])
+    for j, column in enumerate(language.columns):
+        cells[:, j] = column.codes(frame) + np.uint16(language.offsets[j])
     return cells
 
 

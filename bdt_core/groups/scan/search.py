@@ -10,7 +10,7 @@ import pandas as pd
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import column, numbers
 from bdt_core.groups.scan.results import WorstGroups
-from bdt_core.groups.scan.settings import SHARES, Settings
+from bdt_core.groups.scan.settings import SHARES, ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.metrics import Better
 from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_outcomes, refuse_taken, refuse_text
@@ -104,7 +104,7 @@ def find_worst_groups(
     >>> int(inside.sum()) == found.worst.rows
     True
     """
-    settings = Settings(min_share, min_rows, max_groups, permutations, alpha, larger_shares=SHARES)
+    settings = ScanSettings(min_share, min_rows, max_groups, permutations, alpha, larger_shares=SHARES)
     if better not in get_args(Better):
         raise SpecError(f'better must be "lower" or "higher"; found {better!r}.')
     frame = frame_at_hand(frame, "frame")

@@ -1,4 +1,4 @@
-"""What the caller of the scan decides, checked."""
+"""Settings of the scan, checked."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ not in it, so that its bound would hide those of all others."""
 
 
 @dataclass(frozen=True)
-class Settings:
+class ScanSettings:
     """See `bdt_core.groups.scan.find_worst_groups` for what they mean."""
 
     min_share: float = 0.01

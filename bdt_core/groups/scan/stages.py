@@ -16,17 +16,17 @@ from bdt_core import words
 from bdt_core.groups.cells import CodedColumn, LeftOutColumn
 from bdt_core.groups.scan.alike import Alike, fit_strata
 from bdt_core.groups.scan.bounds import Highest, highest_bounds
-from bdt_core.groups.scan.climbing import Climb, Found
+from bdt_core.groups.scan.climbing import Climb, ScoredGroup
 from bdt_core.groups.scan.columns import fit_columns
 from bdt_core.groups.scan.curse import winners_curse
 from bdt_core.groups.scan.language import MAX_CONDITIONS, MAX_DESCRIBED, Language, random_starts
-from bdt_core.groups.scan.measuring import Measured, design_effect, measure, way_to_summarise
+from bdt_core.groups.scan.measuring import MeasuredGroup, design_effect, measure, way_to_summarise
 from bdt_core.groups.scan.null import p_value, scores_by_chance
 from bdt_core.groups.scan.reach import reach_of_bounds
 from bdt_core.groups.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
-from bdt_core.groups.scan.settings import MAX_SHARE, SEED, Settings
-from bdt_core.metrics import Better
+from bdt_core.groups.scan.settings import MAX_SHARE, SEED, ScanSettings
+from bdt_core.metrics import Better, Directed
 from bdt_core.said import say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.summaries import Drawn, How
@@ -40,7 +40,7 @@ PERMUTED_ROWS = 20_000
 
 
 @dataclass(frozen=True)
-class Question:
+class Question(Directed):
     """What is asked of a table.
 
     Attributes
@@ -60,20 +60,15 @@ class Question:
     legitimate: tuple[str, ...] = ()
     key: str | None = None
 
-    @property
-    def harm_sign(self) -> float:
-        """1 where a higher outcome is worse, -1 where a lower one is."""
-        return 1.0 if self.better == "lower" else -1.0
 
-
-def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: int) -> WorstGroups:
+def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_rows: int) -> WorstGroups:
     """Find the worst-treated groups of a table; `bdt_core.groups.scan.find_worst_groups` has the words.
 
     Parameters
     ----------
     table : Blocks
     question : Question
-    settings : Settings
+    settings : ScanSettings
     sample_rows : int
         Groups are searched for in so many rows at most, and measured on all.
 
@@ -94,7 +89,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
     people = len(frame) if persons is None else int(persons.max()) + 1
     fewest = settings.fewest(settings.min_share, people)
     reason = _reason(columns, outcome, fewest, people, "rows" if persons is None else "persons")
-    groups = Groups()
+    groups = ScannedGroups()
     certificates: list[Certificate] = []
     if reason is None:
         language = Language.of(columns, frame)
@@ -103,7 +98,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         search = _Search(table, frame, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
         certificates = search.certificates(people)
-    found = WorstGroups(
+    return WorstGroups(
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
         certificate=certificates[0] if certificates else None,
@@ -128,8 +123,7 @@ def scan(table: Blocks, question: Question, settings: Settings, *, sample_rows: 
         reason=reason,
         searched_on=Drawn.where_fewer(len(frame), rows),
         permuted_on=Drawn.where_fewer(min(PERMUTED_ROWS, len(frame)), rows),
-    )
-    return found.beside(groups.confirmed)
+    ).beside(groups.confirmed)
 
 
 def _count(block: Block) -> NDArray[np.int64]:
@@ -176,7 +170,7 @@ def _scan_rows(
 
 
 @dataclass(frozen=True)
-class Groups:
+class ScannedGroups:
     """The confirmed groups one after the other, and the first that is not."""
 
     confirmed: tuple[WorstGroup, ...] = ()
@@ -198,7 +192,7 @@ class _Search:
     step : float or None
         The distance of the two values of the outcome; None where there are more.
     question : Question
-    settings : Settings
+    settings : ScanSettings
     """
 
     table: Blocks
@@ -208,37 +202,37 @@ class _Search:
     how: How
     step: float | None
     question: Question
-    settings: Settings
+    settings: ScanSettings
 
-    def groups(self) -> Groups:
+    def groups(self) -> ScannedGroups:
         """Search, and search again with what was confirmed taken out, until nothing more is confirmed."""
         groups: list[WorstGroup] = []
         climb, alike = self.climb, self.alike
         while len(groups) < self.settings.max_groups:
-            found = climb.best(scored(climb.rows))
-            if not np.isfinite(found.score):
+            group = climb.best(scored(climb.rows))
+            if not np.isfinite(group.score):
                 break
             number = len(groups)
             by_chance = scores_by_chance(
-                climb.drawn(PERMUTED_ROWS, number), found.score, self.settings.permutations, self.settings.level, number
+                climb.drawn(PERMUTED_ROWS, number), group.score, self.settings.permutations, self.settings.level, number
             )
-            of_group, p = self._measured(found, climb, alike), p_value(found.score, by_chance)
+            of_group, p = self._measured(group, climb, alike), p_value(group.score, by_chance)
             if p > self.settings.level:
-                return Groups(tuple(groups), self._named(found, of_group, p, (None, None)))
-            limits = self._limits(climb, found, of_group, by_chance, number)
-            groups.append(self._named(found, of_group, p, limits))
-            climb = replace(climb, rows=climb.rows.within(climb.rows.inside(found.state)))
-            alike = alike.within(climb.language.conditions(found.state))
-        return Groups(tuple(groups))
+                return ScannedGroups(tuple(groups), self._named(group, of_group, p, (None, None)))
+            limits = self._limits(climb, group, of_group, by_chance, number)
+            groups.append(self._named(group, of_group, p, limits))
+            climb = replace(climb, rows=climb.rows.within(climb.rows.inside(group.state)))
+            alike = alike.within(climb.language.conditions(group.state))
+        return ScannedGroups(tuple(groups))
 
     def _named(
-        self, found: Found, of_group: Measured, p: float, limits: tuple[float | None, float | None]
+        self, group: ScoredGroup, of_group: MeasuredGroup, p: float, limits: tuple[float | None, float | None]
     ) -> WorstGroup:
         """A group as it is on all rows."""
         harm = of_group.difference * self.question.harm_sign
         near = limits[0] if self.question.harm_sign > 0 else limits[1]
         return WorstGroup(
-            conditions=self.climb.language.conditions(found.state),
+            conditions=self.climb.language.conditions(group.state),
             rows=of_group.rows,
             share=of_group.rows / of_group.all_rows,
             mean_inside=of_group.mean_inside,
@@ -247,18 +241,18 @@ class _Search:
             low=limits[0],
             high=limits[1],
             p_value=p,
-            score=found.score,
+            score=group.score,
             people_harmed=None if self.step is None else of_group.rows * harm / self.step,
             reach=None if near is None or of_group.error == 0.0 else abs(of_group.difference - near) / of_group.error,
         )
 
-    def _measured(self, found: Found, climb: Climb, alike: Alike) -> Measured:
-        of_group = measure(self.table, climb.language.conditions(found.state), alike, self.how)
-        effect = design_effect(climb.rows, climb.rows.inside(found.state))
+    def _measured(self, group: ScoredGroup, climb: Climb, alike: Alike) -> MeasuredGroup:
+        of_group = measure(self.table, climb.language.conditions(group.state), alike, self.how)
+        effect = design_effect(climb.rows, climb.rows.inside(group.state))
         return replace(of_group, error=of_group.error * math.sqrt(effect))
 
     def _limits(
-        self, climb: Climb, found: Found, of_group: Measured, by_chance: Floats, number: int
+        self, climb: Climb, group: ScoredGroup, of_group: MeasuredGroup, by_chance: Floats, number: int
     ) -> tuple[float, float]:
         """Interval of the true difference of a confirmed group.
 
@@ -272,11 +266,11 @@ class _Search:
         """
         z = float(ndtri(1.0 - self.settings.alpha / 2.0))
         threshold = float(np.quantile(by_chance, 1.0 - self.settings.alpha))
-        reach = math.sqrt(2.0 * max(threshold + climb.language.price(found.state), z * z / 2.0))
+        reach = math.sqrt(2.0 * max(threshold + climb.language.price(group.state), z * z / 2.0))
         if climb.rows.rows <= MADE_ROWS:
             weaker = max(abs(of_group.difference) - _WEAKER * of_group.error, 0.0)
             strength = max(weaker / abs(of_group.difference), 0.5) if weaker else 0.5
-            curse = winners_curse(climb, climb.rows.inside(found.state), strength, threshold, number)
+            curse = winners_curse(climb, climb.rows.inside(group.state), strength, threshold, number)
             if curse is not None:
                 reach = min(reach, max(curse.mean + z * curse.spread, z))
         sign = self.question.harm_sign
@@ -312,16 +306,16 @@ class _Search:
         return certificates[::-1]
 
     def _certificate(self, min_share: float, max_share: float, highest: Highest) -> Certificate:
-        climb, found = highest.climb, highest.found
-        of_group, sign = self._measured(found, climb, self.alike), self.question.harm_sign
+        climb, group = highest.climb, highest.group
+        of_group, sign = self._measured(group, climb, self.alike), self.question.harm_sign
         bound = sign * of_group.difference + float(ndtri(1.0 - self.settings.alpha)) * of_group.error
         return Certificate(
-            largest_difference=max(bound, found.score * (self.step or 1.0), 0.0),
+            largest_difference=max(bound, group.score * (self.step or 1.0), 0.0),
             min_share=min_share,
             max_share=max_share,
             confidence=1.0 - self.settings.alpha,
             rows=of_group.all_rows,
-            words=words.all_of([one.words for one in climb.language.conditions(found.state)]),
+            words=words.all_of([one.words for one in climb.language.conditions(group.state)]),
             confirmed_difference=0.0,
             found_difference=0.0,
             max_conditions=MAX_DESCRIBED,

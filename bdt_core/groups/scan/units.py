@@ -1,4 +1,4 @@
-"""What is permuted and drawn: rows, or persons with all their rows."""
+"""Units that are permuted and drawn: rows, or persons with all their rows."""
 
 from __future__ import annotations
 

@@ -15,7 +15,7 @@ from bdt_core.groups.slices.contrasts import Contrasts, contrasts, moments, repe
 from bdt_core.groups.slices.counting import NO_ITEM
 from bdt_core.groups.slices.outcome import CountedOutcome
 from bdt_core.groups.slices.part import CodedPart
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.inference import mid_p_value
 from bdt_core.inference.means import welch_t
 
@@ -64,7 +64,7 @@ class Candidates:
         return [None if math.isnan(p) else float(p) for p in np.where(worse, t.p_value, 1.0)]
 
 
-def find_candidates(train: CodedPart, test_rows: int, min_train_rows: int, settings: Settings) -> Candidates:
+def find_candidates(train: CodedPart, test_rows: int, min_train_rows: int, settings: SliceSettings) -> Candidates:
     """Find every conjunction with enough rows, as far as the bound of the search reaches.
 
     A slice that has the rows of one of its parts is none of its own.

@@ -85,8 +85,8 @@ class Coding:
             return last[1]
         frame, values = known_rows(block)
         codes = np.empty((len(self.columns), values.size), dtype=np.uint8)
-        for row, one in zip(codes, self.columns, strict=True):
-            row[:] = one.codes(frame)
+        for row, column in zip(codes, self.columns, strict=True):
+            row[:] = column.codes(frame)
         coded = CodedRows(codes, values, self.offsets, self.outcome)
         self._last = weakref.ref(block), coded
         return coded

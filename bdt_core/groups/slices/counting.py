@@ -235,11 +235,11 @@ class Packed:
         group_of = {column: g for g, members in enumerate(self.members) for column in members}
         size = min(self.max_conditions, len(self.members))
         by_groups: dict[tuple[int, ...], list[Combination]] = {}
-        for one in chosen:
-            groups = {group_of[column] for column in one}
+        for combination in chosen:
+            groups = {group_of[column] for column in combination}
             others = (g for g in range(len(self.members)) if g not in groups)
             groups |= {g for g, _ in zip(others, range(size - len(groups)), strict=False)}
-            by_groups.setdefault(tuple(sorted(groups)), []).append(one)
+            by_groups.setdefault(tuple(sorted(groups)), []).append(combination)
         return [Joint(groups, tuple(same)) for groups, same in by_groups.items()]
 
     def margins(self, joint: Joint) -> Margins | None:
@@ -296,8 +296,8 @@ class _Counter:
 
     def _one_by_one(self, chosen: Iterable[Combination]) -> Iterator[SliceCounts]:
         by_prefix: dict[Combination, list[int]] = {}
-        for one in chosen:
-            by_prefix.setdefault(one[:-1], []).append(one[-1])
+        for combination in chosen:
+            by_prefix.setdefault(combination[:-1], []).append(combination[-1])
         for prefix, last_columns in by_prefix.items():
             codes, items = self._frequent_conjunctions(prefix)
             for last in last_columns:
@@ -393,10 +393,10 @@ def _together(parts: Sequence[SliceCounts], width: int, numbers: int) -> SliceCo
     items = np.full((sum(len(one.items) for one in parts), width), NO_ITEM, dtype=np.int32)
     totals = np.zeros((len(items), numbers), dtype=np.int64)
     start = 0
-    for one in parts:
-        stop = start + len(one.items)
-        items[start:stop, : one.items.shape[1]] = one.items
-        totals[start:stop] = one.totals
+    for part in parts:
+        stop = start + len(part.items)
+        items[start:stop, : part.items.shape[1]] = part.items
+        totals[start:stop] = part.totals
         start = stop
     return in_order(SliceCounts(items, totals))
 

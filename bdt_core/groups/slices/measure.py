@@ -1,4 +1,4 @@
-"""What is measured in a slice: a rate of the confusion matrix, or the mean of an outcome."""
+"""Measures of a slice: a rate of the confusion matrix, or the mean of an outcome."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import code_column, column, level_order, numbers
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.favourable import Positive, favourable
-from bdt_core.metrics import RATES, Better, RateMetric, full_names
+from bdt_core.metrics import RATES, Better, Directed, RateMetric, full_names
 from bdt_core.table.blocks import refuse_outcomes
 
 MEAN = "mean"
@@ -34,7 +34,7 @@ def slice_metrics() -> dict[str, RateMetric]:
 
 
 @dataclass(frozen=True)
-class Measure:
+class Measure(Directed):
     """What is measured, of which columns, and which way is worse.
 
     Attributes
@@ -70,11 +70,6 @@ class Measure:
         'false positive rate'
         """
         return f"mean of {self.outcome}" if self.metric == MEAN else self.metric.replace("_", " ")
-
-    @property
-    def harm_sign(self) -> float:
-        """1 when higher is worse, -1 when lower is."""
-        return 1.0 if self.better == "lower" else -1.0
 
 
 def resolve(

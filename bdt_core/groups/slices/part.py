@@ -27,7 +27,7 @@ from bdt_core.groups.slices.counting import (
 )
 from bdt_core.groups.slices.measure import Measure
 from bdt_core.groups.slices.outcome import CountedOutcome, Outcome, Summed
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.persons import Persons, PersonSums, Steps, compare_persons, person_sums, rows_alike
@@ -157,14 +157,14 @@ class CodedPart:
         return self.outcome.totals(self._counted(slices))
 
     def compare(
-        self, slices: Sequence[Items], settings: Settings, *, permuting: bool = True
+        self, slices: Sequence[Items], settings: SliceSettings, *, permuting: bool = True
     ) -> list[tuple[NDArray[Any], Comparison, int]]:
         """Totals of some slices, their comparison with everybody else, and their rows.
 
         Parameters
         ----------
         slices : sequence of items
-        settings : Settings
+        settings : SliceSettings
         permuting : bool
             Whether means take a permutation test where Welch's t cannot be relied on.
         """
@@ -278,12 +278,12 @@ class CodedPart:
         room = MOST_CELLS_HELD // (self.blocks * self.outcome.numbers)
         portion: list[T] = []
         held = 0
-        for one in work:
-            if portion and held + cells(one) > room:
+        for task in work:
+            if portion and held + cells(task) > room:
                 yield tuple(portion)
                 portion, held = [], 0
-            portion.append(one)
-            held += cells(one)
+            portion.append(task)
+            held += cells(task)
         if portion:
             yield tuple(portion)
 
@@ -348,20 +348,20 @@ def _of_persons(
     who = persons.numbers(known_rows(block)[0][KEY].to_numpy())
     counted = coded.values <= steps.low + steps.length if isinstance(coding.outcome, CountedOutcome) else None
     values = steps.count(coded.values)
-    found = []
+    sums = []
     for items in slices:
         inside = coded.inside(items) if items else np.ones(values.size, dtype=np.bool_)
         if counted is not None:
             inside &= counted
-        found.append(person_sums(values[inside], who[inside], persons.size))
-    return found
+        sums.append(person_sums(values[inside], who[inside], persons.size))
+    return sums
 
 
 def _added(blocks: Sequence[NDArray[Any]]) -> NDArray[np.int64]:
     """The sum over all blocks, whatever the type of each."""
     total = blocks[0].astype(np.int64)
-    for one in blocks[1:]:
-        total += one
+    for block in blocks[1:]:
+        total += block
     return total
 
 

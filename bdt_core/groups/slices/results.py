@@ -1,4 +1,4 @@
-"""What the slice search hands on."""
+"""Results of the slice search: slices, and the parts of the first one."""
 
 from __future__ import annotations
 

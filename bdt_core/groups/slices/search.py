@@ -13,7 +13,7 @@ from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.favourable import Positive
 from bdt_core.groups.slices.measure import Measure, outcomes, resolve
 from bdt_core.groups.slices.results import Slices
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.groups.slices.stages import search
 from bdt_core.metrics import Better
 from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_taken, refuse_text
@@ -163,7 +163,11 @@ def find_slices(
 
 
 def _search(
-    frames: Sequence[pd.DataFrame], names: list[str], measure: Measure, settings: Settings, notes: tuple[str, ...] = ()
+    frames: Sequence[pd.DataFrame],
+    names: list[str],
+    measure: Measure,
+    settings: SliceSettings,
+    notes: tuple[str, ...] = (),
 ) -> Slices:
     """Search in rows at hand: train and test rows, or one table in place of both."""
     refuse_taken(names, measure.columns)
@@ -190,8 +194,8 @@ def _search(
     )
 
 
-def _settings(arguments: dict[str, object]) -> Settings:
-    return Settings(**{name: arguments[name] for name in Settings.__dataclass_fields__})  # type: ignore[arg-type]
+def _settings(arguments: dict[str, object]) -> SliceSettings:
+    return SliceSettings(**{name: arguments[name] for name in SliceSettings.__dataclass_fields__})  # type: ignore[arg-type]
 
 
 def _measure(frame: pd.DataFrame, given: dict[str, object]) -> Measure:

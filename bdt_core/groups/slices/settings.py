@@ -1,4 +1,4 @@
-"""What the caller of the slice search decides, checked."""
+"""Settings of the slice search, checked."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ MOST_CONDITIONS = 5
 
 
 @dataclass(frozen=True)
-class Settings:
+class SliceSettings:
     """See `bdt_core.groups.slices.find_slices` for what they mean."""
 
     max_conditions: int = 3

@@ -22,7 +22,7 @@ from bdt_core.groups.slices.measure import MEAN, Measure
 from bdt_core.groups.slices.outcome import outcomes_alike
 from bdt_core.groups.slices.part import CodedPart, parts_of
 from bdt_core.groups.slices.results import Bounded, LatticeNode, Slice, Slices
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.groups.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
 from bdt_core.inference import Comparison, interval_of_selected
 from bdt_core.inference.persons import Persons
@@ -35,7 +35,7 @@ def search(
     test: Blocks | None,
     names: Sequence[str],
     measure: Measure,
-    settings: Settings,
+    settings: SliceSettings,
     *,
     sample_rows: int,
     left_out: int = 0,
@@ -55,7 +55,7 @@ def search(
     names : sequence of str
         Columns whose values make the slices.
     measure : Measure
-    settings : Settings
+    settings : SliceSettings
     sample_rows : int
         Rows of a sample.
     left_out : int
@@ -169,7 +169,7 @@ def _slices(
     test: CodedPart,
     conditions: Sequence[GroupCondition],
     shrunk: Sequence[float],
-    settings: Settings,
+    settings: SliceSettings,
 ) -> tuple[Slice, ...]:
     """The tested slices, folded and sorted, with intervals that allow for the selection of those that are reported."""
     overall, harm_sign = test.value(), test.measure.harm_sign
@@ -209,10 +209,11 @@ def _slices(
             )
         )
 
-    def rank(one: Slice) -> tuple[Any, ...]:
-        group = 3 if one.shrunken_difference is None else 2 if not one.significant else 0 if one.parent is None else 1
-        p_value = 1.0 if one.comparison.p_value is None else one.comparison.p_value
-        return group, -harm_sign * (one.shrunken_difference or 0.0), p_value, len(one.conditions), one.name
+    def rank(conjunction: Slice) -> tuple[Any, ...]:
+        expected, p_value = conjunction.shrunken_difference, conjunction.comparison.p_value
+        group = 3 if expected is None else 2 if not conjunction.significant else int(conjunction.parent is not None)
+        harm = harm_sign * (expected or 0.0)
+        return group, -harm, 1.0 if p_value is None else p_value, len(conjunction.conditions), conjunction.name
 
     return tuple(sorted(slices, key=rank))
 
@@ -228,7 +229,7 @@ def _lattice(
     slices: tuple[Slice, ...],
     test: CodedPart,
     conditions: Sequence[GroupCondition],
-    settings: Settings,
+    settings: SliceSettings,
     in_sample: bool,
 ) -> tuple[LatticeNode, ...]:
     """All parts of the first slice's conditions on the test rows."""
@@ -250,7 +251,7 @@ def _reason(
     tested: Tested,
     train: CodedPart,
     min_train_rows: int,
-    settings: Settings,
+    settings: SliceSettings,
 ) -> str:
     """Why nothing was tested."""
     if not train.columns:

@@ -16,7 +16,7 @@ from bdt_core.groups.slices.contrasts import adds_to
 from bdt_core.groups.slices.part import CodedPart
 from bdt_core.groups.slices.permutation import max_t_p_values
 from bdt_core.groups.slices.results import comparisons_of_selected
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.inference import Comparison, adjust_p_values
 
 PValues = list[float | None]
@@ -66,7 +66,7 @@ class Tested:
         return comparisons_of_selected(self.weights[i], self.tests, selected)
 
 
-def tested_on_other_rows(candidates: Candidates, test: CodedPart, settings: Settings) -> Tested:
+def tested_on_other_rows(candidates: Candidates, test: CodedPart, settings: SliceSettings) -> Tested:
     """Test the slices with the strongest evidence of harm on rows that had no part in choosing them."""
     positions = candidates.strongest(settings.max_tests)
     items = [candidates.items[i] for i in positions]
@@ -77,7 +77,7 @@ def tested_on_other_rows(candidates: Candidates, test: CodedPart, settings: Sett
     return _tested(positions, items, compared, weights, _adjusted(weighted, items, test, settings), family, settings)
 
 
-def tested_in_sample(candidates: Candidates, rows: CodedPart, settings: Settings) -> Tested:
+def tested_in_sample(candidates: Candidates, rows: CodedPart, settings: SliceSettings) -> Tested:
     """Test every candidate on the rows it was found on, and keep those with the lowest p-values."""
     differences = candidates.contrasts.difference.tolist()
     family = [
@@ -153,7 +153,7 @@ def _tested(
     weights: PValues,
     adjusted: NDArray[np.float64],
     family: PValues,
-    settings: Settings,
+    settings: SliceSettings,
 ) -> Tested:
     p_adjusted = [None if np.isnan(p) else float(p) for p in adjusted]
     return Tested(
@@ -169,7 +169,9 @@ def _tested(
     )
 
 
-def _harm_p_value(p_value: float | None, difference: float | None, part: CodedPart, settings: Settings) -> float | None:
+def _harm_p_value(
+    p_value: float | None, difference: float | None, part: CodedPart, settings: SliceSettings
+) -> float | None:
     """One-sided p-value for harm, from a two-sided one; 1 unless the slice fares worse at the level of intervals.
 
     Setting p-values to 1 leaves every correction valid, and nothing is called significant that is not so alone.
@@ -179,7 +181,7 @@ def _harm_p_value(p_value: float | None, difference: float | None, part: CodedPa
     return 0.5 * p_value if part.measure.harm_sign * difference > 0 and p_value <= settings.alpha else 1.0
 
 
-def _adjusted(family: PValues, items: list[Items], part: CodedPart, settings: Settings) -> NDArray[np.float64]:
+def _adjusted(family: PValues, items: list[Items], part: CodedPart, settings: SliceSettings) -> NDArray[np.float64]:
     """Adjusted p-values of a family of (weighted) one-sided ones; NaN where there is none."""
     if not settings.permutations:
         return adjust_p_values(family, "bh")

@@ -18,7 +18,7 @@ from bdt_core.groups.scan import WorstGroups, find_worst_groups
 from bdt_core.groups.scan.alike import fit_strata
 from bdt_core.groups.scan.measuring import design_effect, measure, measured, way_to_summarise
 from bdt_core.groups.scan.rows import ScanRows
-from bdt_core.groups.scan.settings import Settings
+from bdt_core.groups.scan.settings import SHARES, ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.scan.units import Units
 from bdt_core.table.blocks import OUTCOME, OneBlock
@@ -225,7 +225,7 @@ def test_blocks_give_what_one_table_gives(kind: str) -> None:
             return OneBlock(frame)
 
     question = Question(("age", "income", "sex", "city"), "wrong", "lower")
-    found = scan(Blocks(), question, Settings(permutations=19), sample_rows=2000)
+    found = scan(Blocks(), question, ScanSettings(permutations=19, larger_shares=SHARES), sample_rows=2000)
     assert found == find(frame.rename(columns={OUTCOME: "wrong"}))
 
 
@@ -253,7 +253,7 @@ def test_of_a_sample_what_is_named_is_measured_on_all_rows() -> None:
             return OneBlock(self.frame[:rows])
 
     question = Question(("age", "income", "sex", "city"), "wrong", "lower")
-    found = scan(Sampled(frame), question, Settings(permutations=19), sample_rows=1500)
+    found = scan(Sampled(frame), question, ScanSettings(permutations=19), sample_rows=1500)
     assert (found.searched_on.rows, found.searched_on.of, found.rows) == (1500, 4000, 4000)
     inside = found.worst.members(frame)
     assert found.worst.rows == inside.sum()

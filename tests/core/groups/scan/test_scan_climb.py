@@ -124,9 +124,9 @@ def test_the_highest_bound_is_that_of_all_groups_with_every_value_as_a_cut(kind:
     climb, reach = climb_of(frame, harm, min_people=40), np.array([[1.7], [1.6], [0.0]])
     (highest,) = highest_bounds(climb, frame, reach, [40])
     best = max(highest_by_hand(frame, harm, set(some)) for m in (1, 2, 3) for some in combinations("abc", m))
-    assert best / 1.1 <= highest.found.score <= best + 1e-9
-    assert highest.found.score > climb.best_bound(reach).score
-    assert highest.found.score == pytest.approx(best)
+    assert best / 1.1 <= highest.group.score <= best + 1e-9
+    assert highest.group.score > climb.best_bound(reach).score
+    assert highest.group.score == pytest.approx(best)
 
 
 def highest_by_hand(frame: pd.DataFrame, harm: np.ndarray, letters: set[str]) -> float:

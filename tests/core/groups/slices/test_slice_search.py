@@ -18,7 +18,7 @@ from bdt_core.groups.slices import Slices, candidates, find_slices
 from bdt_core.groups.slices.columns import MOST_LEVELS
 from bdt_core.groups.slices.measure import resolve, slice_metrics
 from bdt_core.groups.slices.search import _divided, _search
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.inference import adjust_p_values, compare_counts, compare_samples, newcombe_interval
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from benchmarks.slices import compas_table
@@ -29,7 +29,7 @@ PLANTED = {"gender is F", "age_group is 51+", "region is rural"}
 def in_parts(train, test, columns, label, prediction):
     """The search in rows that are divided already, as `find_slices` makes it after dividing them."""
     measure = resolve("error_rate", label=label, prediction=prediction)
-    return _search([train, test], columns, measure, Settings())
+    return _search([train, test], columns, measure, SliceSettings())
 
 
 def in_sample(frame, **how):

@@ -16,9 +16,9 @@ from hypothesis import strategies as st
 
 from bdt_core.errors import DataError
 from bdt_core.groups.slices import Slices, columns, part
+from bdt_core.groups.slices.audited import find_bias_slices
 from bdt_core.groups.slices.coding import Coding
 from bdt_core.groups.slices.outcome import CountedOutcome, Summed
-from bdt_core.groups.slices.stage import find_bias_slices
 from bdt_core.inference.summaries import Centring, look
 from bdt_core.spec import SliceSearch
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable

@@ -15,9 +15,9 @@ import pytest
 
 from bdt_core.audit import audit
 from bdt_core.groups.slices import Slices, bound, counting, find_slices
+from bdt_core.groups.slices.audited import find_bias_slices
 from bdt_core.groups.slices.bound import most_combinations
 from bdt_core.groups.slices.part import CodedPart
-from bdt_core.groups.slices.stage import find_bias_slices
 from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import SliceSearch, parse_spec
 from bdt_core.stages import Stages

@@ -1,4 +1,4 @@
-"""The audit's stage: intersections in which the bias variable is worse, on the audit's own train and test rows."""
+"""The search in an audit: intersections in which the bias variable is worse, on the audit's own train and test rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from bdt_core.groups.settings import searched_columns
 from bdt_core.groups.slices.bound import is_bounded, most_combinations
 from bdt_core.groups.slices.measure import MEAN, resolve
 from bdt_core.groups.slices.results import Slices
-from bdt_core.groups.slices.settings import Settings
+from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.groups.slices.stages import search
 from bdt_core.spec import SliceSearch
 from bdt_core.spec.wording import wording
@@ -40,7 +40,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
     name = wording(spec.bias_variable).name
     columns = searched_columns(train, settings.columns)
     outcome = name if name not in columns else BIAS_VARIABLE
-    asked = Settings(
+    asked = SliceSettings(
         max_conditions=settings.max_conditions,
         min_support=settings.min_support,
         min_rows=spec.significance.min_rows,
@@ -50,7 +50,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         random_state=spec.split.random_state,
     )
     measure = resolve(MEAN, better=spec.bias_variable.better, outcome=outcome)
-    found = [persons_of(one) for one in (train, test)]
+    persons = [persons_of(part) for part in (train, test)]
     return search(
         train,
         test,
@@ -58,7 +58,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         measure,
         asked,
         sample_rows=spec.large_rows,
-        persons=[one and one[0] for one in found],
+        persons=[of_part and of_part[0] for of_part in persons],
     )
 
 

@@ -1,4 +1,4 @@
-"""The audit's stage: the people whose bias variable is worst, searched for and proven on all rows."""
+"""The search in an audit: the people whose bias variable is worst, searched for and proven on all rows."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import replace
 
 from bdt_core.groups.scan.language import random_starts
 from bdt_core.groups.scan.results import WorstGroup, WorstGroups
-from bdt_core.groups.scan.settings import SHARES, Settings
+from bdt_core.groups.scan.settings import SHARES, ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.settings import searched_columns
 from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupSearch
@@ -42,7 +42,7 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         KEY if spec.split.key else None,
     )
     level = spec.significance.alpha * spec.search_shares["worst_groups"]
-    settings = Settings(
+    settings = ScanSettings(
         min_share=asked.min_share,
         min_rows=spec.significance.min_rows,
         max_groups=asked.max_groups,
@@ -51,14 +51,14 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         share=spec.search_shares["worst_groups"],
         larger_shares=_larger_shares(spec.gate),
     )
-    found = _scanned(table, question, settings, spec)
+    worst = _scanned(table, question, settings, spec)
     if not spec.legitimate:
-        return found
+        return worst
     raw = _scanned(table, replace(question, legitimate=()), settings, spec)
-    return replace(_among_people_alike(found, table) if found.groups else found, raw=raw)
+    return replace(_among_people_alike(worst, table) if worst.groups else worst, raw=raw)
 
 
-def _scanned(table: Rows, question: Question, settings: Settings, spec: AuditSpec) -> WorstGroups:
+def _scanned(table: Rows, question: Question, settings: ScanSettings, spec: AuditSpec) -> WorstGroups:
     return replace(scan(table, question, settings, sample_rows=spec.large_rows), key=spec.split.key)
 
 
@@ -81,24 +81,24 @@ def _larger_shares(limits: Iterable[AnyLimit]) -> tuple[float, ...]:
     return tuple(sorted({*SHARES, *(limit.ruled_out_share for limit in limits if limit.ruled_out_share is not None)}))
 
 
-def _among_people_alike(found: WorstGroups, table: Rows) -> WorstGroups:
+def _among_people_alike(worst: WorstGroups, table: Rows) -> WorstGroups:
     """The same groups, with differences that do not depend on the classes that factors were cut into for the search.
 
     As in the search, a later group is compared with people alike in the groups before it, too. Of a group outside of
     which nobody like its people is left, no difference is claimed.
     """
-    rows, sign = rows_for_factors(table), found.harm_sign
+    rows, sign = rows_for_factors(table), worst.harm_sign
     factors, frame = factors_of(rows), rows.audited
     groups: list[WorstGroup] = []
-    for one in found.groups:
-        inside = one.members(frame)
-        if one.reach is not None and 0 < inside.sum() < inside.size:
-            alike = factors.compare(inside, alpha=found.alpha, reach=one.reach)
-            one = replace(one, low=None, high=None, people_harmed=None, among_alike=alike)
+    for group in worst.groups:
+        inside = group.members(frame)
+        if group.reach is not None and 0 < inside.sum() < inside.size:
+            alike = factors.compare(inside, alpha=worst.alpha, reach=group.reach)
+            group = replace(group, low=None, high=None, people_harmed=None, among_alike=alike)
             if alike.has_people_alike:
                 low, high = sorted((sign * alike.remaining_low, sign * alike.remaining_high))
-                harmed = alike.people_harmed(one.rows) if found.is_rate else None
-                one = replace(one, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed)
-        groups.append(one)
+                harmed = alike.people_harmed(group.rows) if worst.is_rate else None
+                group = replace(group, difference=sign * alike.remaining, low=low, high=high, people_harmed=harmed)
+        groups.append(group)
         factors = factors.with_factor(inside)
-    return found.beside(groups)
+    return worst.beside(groups)
