@@ -48,11 +48,14 @@ def find(frame: pd.DataFrame, **how: object) -> WorstGroups:
     return find_worst_groups(frame, **({"outcome": "wrong", "better": "lower", "permutations": 19} | how))  # type: ignore[arg-type]
 
 
-FOUND = find(table())
+@pytest.fixture(scope="module")
+def usual() -> WorstGroups:
+    """What is found as it comes."""
+    return find(table())
 
 
-def test_the_planted_group_is_named_and_measured() -> None:
-    frame, worst = table(), FOUND.worst
+def test_the_planted_group_is_named_and_measured(usual: WorstGroups) -> None:
+    frame, worst = table(), usual.worst
     inside, y = worst.members(frame), frame["wrong"].to_numpy()
     assert [one.column for one in worst.conditions] == ["age", "sex"]
     assert (inside & harmed(frame)).sum() / (inside | harmed(frame)).sum() > 0.9
@@ -64,46 +67,48 @@ def test_the_planted_group_is_named_and_measured() -> None:
     assert worst.p_value == 1 / 20
     assert 0 < worst.low < worst.difference < worst.high
     assert worst.low < 0.35 * 0.95 < worst.high
-    assert FOUND.certificate.largest_difference > worst.difference
-    assert FOUND.certificate.min_share == 30 / 1200
+    assert usual.certificate.largest_difference > worst.difference
+    assert usual.certificate.min_share == 30 / 1200
     assert find(frame, min_share=0.1).certificate.min_share == 0.1
 
 
-def test_the_result_becomes_json_and_comes_back() -> None:
-    assert WorstGroups.from_dict(json.loads(json.dumps(FOUND.to_dict()))) == FOUND
+def test_the_result_becomes_json_and_comes_back(usual: WorstGroups) -> None:
+    assert WorstGroups.from_dict(json.loads(json.dumps(usual.to_dict()))) == usual
 
 
-def test_where_higher_is_better_signs_turn() -> None:
+def test_where_higher_is_better_signs_turn(usual: WorstGroups) -> None:
     frame = table()
     other = find(frame.assign(wrong=1.0 - frame["wrong"]), better="higher")
-    one, turned = FOUND.worst, other.worst
+    one, turned = usual.worst, other.worst
     assert turned.conditions == one.conditions
     assert (turned.difference, turned.low, turned.high) == pytest.approx((-one.difference, -one.high, -one.low))
     assert turned.people_harmed == pytest.approx(one.people_harmed)
-    assert other.certificate.largest_difference == pytest.approx(FOUND.certificate.largest_difference)
+    assert other.certificate.largest_difference == pytest.approx(usual.certificate.largest_difference)
     assert other.certificate.confirmed_difference == pytest.approx(-turned.high) == pytest.approx(one.low)
 
 
-def test_two_values_may_be_any_two() -> None:
+def test_two_values_may_be_any_two(usual: WorstGroups) -> None:
     frame = table()
     other = find(frame.assign(wrong=5.0 + 2.0 * frame["wrong"]))
-    assert (FOUND.is_rate, other.is_rate) == (True, False)  # 0 and 1 alone are told in points
-    assert other.worst.difference == pytest.approx(2.0 * FOUND.worst.difference)
-    assert other.worst.people_harmed == pytest.approx(FOUND.worst.people_harmed)
-    assert other.certificate.largest_difference == pytest.approx(2.0 * FOUND.certificate.largest_difference)
+    assert (usual.is_rate, other.is_rate) == (True, False)  # 0 and 1 alone are told in points
+    assert other.worst.difference == pytest.approx(2.0 * usual.worst.difference)
+    assert other.worst.people_harmed == pytest.approx(usual.worst.people_harmed)
+    assert other.certificate.largest_difference == pytest.approx(2.0 * usual.certificate.largest_difference)
 
 
 @settings(max_examples=5, deadline=None)
 @given(st.permutations(range(1200)), st.permutations(list("vwxyz")))
-def test_neither_the_order_of_rows_nor_names_nor_units_matter(order: list[int], names: list[str]) -> None:
+def test_neither_the_order_of_rows_nor_names_nor_units_matter(
+    usual: WorstGroups, order: list[int], names: list[str]
+) -> None:
     frame = table()
     renamed = dict(zip("abcde", names, strict=True))
     changed = frame.assign(city=frame["city"].map(renamed), income=np.log(frame["income"])).iloc[order]
     found = find(changed)
-    np.testing.assert_array_equal(found.worst.members(frame.assign(city=changed["city"])), FOUND.worst.members(frame))
+    np.testing.assert_array_equal(found.worst.members(frame.assign(city=changed["city"])), usual.worst.members(frame))
     for name in ("rows", "p_value", "score", "difference", "low", "high"):
-        assert getattr(found.worst, name) == pytest.approx(getattr(FOUND.worst, name), rel=1e-9)
-    assert found.certificate.largest_difference == pytest.approx(FOUND.certificate.largest_difference, rel=1e-9)
+        assert getattr(found.worst, name) == pytest.approx(getattr(usual.worst, name), rel=1e-9)
+    assert found.certificate.largest_difference == pytest.approx(usual.certificate.largest_difference, rel=1e-9)
 
 
 def test_no_outlier_decides() -> None:
@@ -179,10 +184,10 @@ def test_persons_are_permuted_whole_among_those_of_as_many_rows() -> None:
     np.testing.assert_array_equal(np.sort(Units.of(alone).permuted(rng)), np.arange(200))
 
 
-def test_rows_of_one_person_count_as_one() -> None:
+def test_rows_of_one_person_count_as_one(usual: WorstGroups) -> None:
     frame = table()
     thrice = frame.assign(who=np.arange(1200)).loc[np.repeat(np.arange(1200), 3)]
-    one, three = FOUND.worst, find(thrice, key="who").worst
+    one, three = usual.worst, find(thrice, key="who").worst
     assert three.conditions == one.conditions
     assert three.difference == pytest.approx(one.difference)
     assert three.high - three.difference == pytest.approx(one.high - one.difference, rel=0.01)
@@ -260,11 +265,11 @@ def test_of_a_sample_what_is_named_is_measured_on_all_rows() -> None:
     assert found.worst.mean_inside == pytest.approx(frame[OUTCOME][inside].mean())
 
 
-def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_threads_do_not_matter(monkeypatch: pytest.MonkeyPatch, usual: WorstGroups) -> None:
     monkeypatch.setattr("bdt_core.table.pool.processors", lambda: 1)
-    assert find(table()) == FOUND
+    assert find(table()) == usual
     monkeypatch.setattr("bdt_core.table.pool.processors", lambda: 5)
-    assert find(table()) == FOUND
+    assert find(table()) == usual
 
 
 def test_what_cannot_be_searched_is_said() -> None:
@@ -309,9 +314,9 @@ def test_errors_say_what_was_expected(how: dict, error: type[Exception], message
         find(frame.assign(same=1, person=person), **how)
 
 
-def test_rows_that_settle_a_limit() -> None:
+def test_rows_that_settle_a_limit(usual: WorstGroups) -> None:
     certificate = replace(
-        FOUND.certificate, largest_difference=0.20, confirmed_difference=0.05, found_difference=0.10, rows=1000
+        usual.certificate, largest_difference=0.20, confirmed_difference=0.05, found_difference=0.10, rows=1000
     )
     assert certificate.rows_to_settle(0.20) == 1000
     assert certificate.rows_to_settle(0.04) == 1000
