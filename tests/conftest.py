@@ -3,6 +3,7 @@
 import gc
 import os
 from collections.abc import Generator, Iterator
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, settings
@@ -55,6 +56,25 @@ def pytest_collection() -> Generator[None, object, object]:
     finally:
         gc.freeze()
         gc.enable()
+
+
+@pytest.fixture(scope="session", autouse=True)
+def texts_measured_once() -> Iterator[None]:
+    """Figures say the same again and again: what a text measures in a font is asked once, else a third of a drawing."""
+    from matplotlib import rcParams
+    from matplotlib.textpath import TextToPath
+
+    measure, known = TextToPath.get_text_width_height_descent, {}
+
+    def measured(self: TextToPath, s: str, prop: Any, ismath: Any) -> tuple[float, float, float]:
+        key = (s, prop.copy(), ismath, *rcParams["font.sans-serif"])
+        if key not in known:
+            known[key] = measure(self, s, prop, ismath)
+        return known[key]
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(TextToPath, "get_text_width_height_descent", measured)
+        yield
 
 
 @pytest.fixture
