@@ -66,6 +66,7 @@ MODULES = [
     "pyarrow.dataset",
     "pyarrow.parquet",
     "sklearn.cluster",
+    "tests.engines",
     "tests.kernel_target",
     "typst",
     "upath.implementations.local",
@@ -118,6 +119,8 @@ def fork_runs() -> None:
     server = sys.modules.get("dagster._grpc.server")
     if server is None or multiprocessing.parent_process() is not None:  # no code server; a run
         return
+    import tests.engines  # noqa: F401
+
     server.DagsterApiServer._mp_ctx = property(lambda _: forking(), lambda *_: None)  # type: ignore[attr-defined]
 
 
