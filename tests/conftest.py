@@ -36,6 +36,7 @@ LONG = (
     "test_scan_calibration", "test_slices_calibration", "test_dask_cluster", "test_bias_gate", "test_cli_gate",
     "test_kubernetes_manifests", "test_group_assets", "test_report_groups", "test_stage_override",
     "test_characteristics_calibration", "test_dg_project", "test_broken_off", "test_program",
+    "test_findings", "test_several_splits_calibration", "test_blanks_calibration",
 )  # fmt: skip
 """Files that take longest; those that mostly wait, for daemons and queues, are not begun at the same time."""
 
