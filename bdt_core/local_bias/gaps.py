@@ -125,6 +125,7 @@ def find_audited_local_bias(train: Rows, test: Rows, section: LocalBiasSection) 
         group=section.group,
         embeddings=tuple(section.embeddings) if isinstance(section.embeddings, list) else section.embeddings,
         texts=section.texts,
+        words_by=section.words_by,
         describe_by=None if section.describe_by is None else tuple(section.describe_by),
         n_clusters=section.n_clusters,
         weight=section.weight,
@@ -253,7 +254,7 @@ def _described(
     features: Sequence[Any] = [()] * k
     if train.texts is not None:
         names = [word for name in sides.groups for word in name.lower().split()]
-        typical = top_words(train.texts, train_labels, exclude=names)
+        typical = top_words(train.texts, train_labels, method=sides.settings.words_by, exclude=names)
         words = [*typical, *words[len(typical) :]]
     if test.features is not None:
         features = feature_differences(test.features, test_labels, k, alpha=sides.settings.alpha, persons=test.persons)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Literal
 
 from bdt_core.errors import SpecError
 from bdt_core.local_bias.metrics import Metric
@@ -20,6 +21,8 @@ class LocalBiasSettings:
         Columns to cluster on, or a ``.npy`` file with one row per row of the table; None: the features.
     texts : str or None
         Column with what the rows say.
+    words_by : {"ctfidf", "lda"}
+        How words are chosen that tell a cluster; see `bdt_core.local_bias.topics.top_words`.
     describe_by : tuple of str or None
         Columns by which clusters are described; None: those clustered on, or the features beside a file.
     n_clusters, weight, metric, min_group_size, min_clusters, max_off_centre, n_init, random_state
@@ -53,6 +56,7 @@ class LocalBiasSettings:
     permutations: int = 999
     refits: int = 0
     random_state: int = 0
+    words_by: Literal["ctfidf", "lda"] = "ctfidf"
 
 
 def check_settings(settings: LocalBiasSettings) -> None:

@@ -52,6 +52,13 @@ class LocalBiasSection(SpecSection):
         None,
         description="Column with what each row says, e.g. comment: clusters are told by their words. It is no feature.",
     )
+    words_by: Literal["ctfidf", "lda"] = Field(
+        "ctfidf",
+        description=(
+            "Of texts, the words that a cluster is told by: ctfidf, those that it has more often than other clusters; "
+            "lda, those of the topic that its texts are mostly about, of a topic model with as many topics as clusters."
+        ),
+    )
     describe_by: list[str] | None = Field(
         None,
         description=(

@@ -88,12 +88,12 @@ def test_features_are_clustered_and_judged_as_by_hand() -> None:
 def test_every_setting_arrives() -> None:
     spec = specified(
         {"n_clusters": 3, "weight": 0.02, "metric": "fpr", "min_group_size": 33, "max_gap": 0.12}
-        | {"texts": "sex", "describe_by": ["z"]},
+        | {"texts": "sex", "words_by": "lda", "describe_by": ["z"]},
         significance={"alpha": 0.01},
     )
     assert found_in(people(), spec).settings == LocalBiasSettings(
         group="sex", n_clusters=3, weight=0.02, metric="fpr", min_group_size=33, threshold=0.12, alpha=0.01,
-        min_test_rows=30, texts="sex", describe_by=("z",),
+        min_test_rows=30, texts="sex", words_by="lda", describe_by=("z",),
         random_state=7,
     )  # fmt: skip
 

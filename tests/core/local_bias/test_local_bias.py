@@ -291,16 +291,19 @@ def test_tables_are_encoded_and_their_clusters_described():
     assert not first.about.nearest_rows
 
 
-def test_texts_are_told_by_their_words():
+@pytest.mark.parametrize("words_by", ["ctfidf", "lda"])
+def test_texts_are_told_by_their_words(words_by):
     rng = np.random.default_rng(13)
     topic = rng.integers(0, 2, 400)
     X = rng.normal(size=(400, 8)).astype(np.float32) + 8 * topic[:, None].astype(np.float32)
     texts = [("football goal women" if one else "election vote women") + f" unique{i}" for i, one in enumerate(topic)]
     rows = LocalRows(X, np.where(rng.random(400) < 0.5, "women", "men"), correct=rng.random(400) < 0.8, texts=texts)
-    result = find_local_bias(rows, rows, replace(SETTINGS, n_clusters=2))
+    result = find_local_bias(rows, rows, replace(SETTINGS, n_clusters=2, words_by=words_by))
     for one in result.logan.clusters:
         words = {word.word for word in one.about.words}
         assert words in ({"football", "goal"}, {"election", "vote"})  # neither the group's name nor rare words
+        # A topic of a topic model is a distribution over the words; class-based tf-idf has no such bound.
+        assert (sum(word.weight for word in one.about.words) == pytest.approx(1.0, abs=0.01)) == (words_by == "lda")
         assert len({topic[i] for i in one.about.nearest_rows}) == 1
         assert one.about.nearest_rows
 
