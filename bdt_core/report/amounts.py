@@ -40,14 +40,27 @@ def amounts_of_means(inside: float, outside: float, unit: Unit, names: Names) ->
     return _out_of(base, inside), _out_of(base, outside)
 
 
-def amount_of_difference(difference: float, unit: Unit, names: Names, *, floor: bool = True) -> Amount:
-    """A difference, of the smallest number of people of whom it is one at least; a bound is never rounded up."""
+def amount_of_difference(difference: float, unit: Unit, names: Names) -> Amount:
+    """A difference, of the smallest number of people of whom it is one at least."""
+    return _amount(difference, unit, names, lambda x: round(x + _NOISE))
+
+
+def at_least(difference: float, unit: Unit, names: Names) -> Amount:
+    """The same of a lower bound, which is never rounded up."""
+    return _amount(difference, unit, names, lambda x: math.floor(x + _NOISE))
+
+
+def at_most(difference: float, unit: Unit, names: Names) -> Amount:
+    """The same of an upper bound, which is never rounded down."""
+    return _amount(difference, unit, names, lambda x: math.ceil(x - _NOISE))
+
+
+def _amount(difference: float, unit: Unit, names: Names, whole: Callable[[float], int]) -> Amount:
     size = abs(difference)
     if unit != "rate":
         return Amount(size, unit=names.unit)
-    whole: Callable[[float], int] = math.floor if floor else round
-    base = _base(lambda n: whole(size * n + _NOISE) >= 1)
-    return Amount(whole(size * base + _NOISE), base)
+    base = _base(lambda n: min(round(size * n + _NOISE), whole(size * n)) >= 1)
+    return Amount(whole(size * base), base)
 
 
 def amount_of_share(share: float) -> Amount:

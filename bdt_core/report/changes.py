@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
 from bdt_core.changes.results import Change, ChangedGroup, Changes, HeldToLimit, People
-from bdt_core.report.amounts import Amount, amount_of_difference, amounts_of_means
+from bdt_core.report.amounts import Amount, amount_of_difference, amounts_of_means, at_least, at_most
 from bdt_core.report.blocks import Block, Folded, Section, Table
 from bdt_core.report.plain_names import NamedMeasure, PlainNames
 from bdt_core.report.prose import read_in
@@ -184,7 +184,7 @@ def changes_page(changes: Changes) -> ChangesPage:
         gaps=tuple(map(changed, sorted(gaps, key=lambda one: _at_least(one.gap), reverse=True))),
         says=safe.says,
         limit=safe.limit,
-        allowed=amount_of_difference(safe.limit.max_worse, unit, names, floor=False) if safe.limit else None,
+        allowed=amount_of_difference(safe.limit.max_worse, unit, names) if safe.limit else None,
         has_findings=any(one.found_by != "groups" for one in safe.groups),
         too_small=tuple(map(conditions, safe.too_small)),
         min_people=safe.min_people,
@@ -306,8 +306,8 @@ def _in_words(change: Change, better: str, unit: Unit, names: PlainNames) -> Cha
         a=a,
         b=b,
         more=change.difference > 0.0,
-        least=amount_of_difference(certain, unit, names) if certain > 0.0 else None,
-        most=amount_of_difference(worse, unit, names, floor=False) if worse > 0.0 else None,
+        least=at_least(certain, unit, names) if certain > 0.0 else None,
+        most=at_most(worse, unit, names) if worse > 0.0 else None,
         numbers=numbers,
         says=change.says,
         became=_became(change),

@@ -19,6 +19,8 @@ from bdt_core.report.amounts import (
     amount_of_share,
     amounts_of_means,
     amounts_of_shares,
+    at_least,
+    at_most,
 )
 from bdt_core.report.blocks import Facts, FigureWords, Folded, Section
 from bdt_core.report.declared import are_all
@@ -578,10 +580,7 @@ def _bound(scan: WorstGroups | None, unit: Unit, names: PlainNames) -> Bound | N
     return Bound(
         amount_of_share(scan.certificate.min_share),
         tuple(
-            Unseen(
-                amount_of_share(one.min_share), amount_of_difference(one.largest_difference, unit, names, floor=False)
-            )
-            for one in certificates
+            Unseen(amount_of_share(one.min_share), at_most(one.largest_difference, unit, names)) for one in certificates
         ),
         amount_of_chosen_share(scan.certificate.confidence),
     )
@@ -629,7 +628,7 @@ def _judged(document: Document, unit: Unit, names: PlainNames) -> Iterator[Judge
             columns=tuple(map(names.column, scope.columns)),
             alike=tuple(map(names.column, scope.alike)),
             share=None if scope.min_share is None else amount_of_share(scope.min_share),
-            allowed=amount_of_difference(limit.limit, own, names, floor=False),
+            allowed=amount_of_difference(limit.limit, own, names),
             default=scope.default,
             width=scope.width,
         )
@@ -640,7 +639,7 @@ def _not_judged(document: Document, unit: Unit, names: PlainNames) -> Iterator[N
         own = _unit_of_limit(limit, unit)
         for group in limit.not_judged:
             conditions = tuple(map(names.condition, group.conditions))
-            yield NotJudged(conditions, group.who, amount_of_difference(group.at_least, own, names))
+            yield NotJudged(conditions, group.who, at_least(group.at_least, own, names))
 
 
 def _first_sight(document: Document, names: PlainNames, named: Sequence[NamedGroup]) -> NamedGroup | None:
@@ -724,17 +723,17 @@ def _group(finding: Finding, unit: Unit, document: Document, names: PlainNames) 
         fares_worse=inside.number != outside.number
         and (finding.found_by == "local_bias" or (inside.number > outside.number) == more),
         more=more,
-        least=amount_of_difference(finding.low, own, names) if finding.low > 0.0 else None,
+        least=at_least(finding.low, own, names) if finding.low > 0.0 else None,
         chance=next((n for n in _CHANCES if finding.p_value < 1 / n), math.floor(1 / max(finding.p_value, 0.05))),
         alike=_alike(alike, own, names, published) if alike else None,
         alone=finding.remaining is not None and not finding.remaining.has_people_alike,
         groups_before=finding.groups_before,
-        among_alike=amount_of_difference(finding.difference, own, names, floor=False)
+        among_alike=amount_of_difference(finding.difference, own, names)
         if finding.mean_alike is not None and finding.remaining is None
         else None,
         only_alike=finding.only_among_alike,
         better_off=bool((finding.mean_inside - finding.mean_outside) * (1.0 if more else -1.0) < 0.0),
-        gap=amount_of_difference(gap, own, names, floor=False) if finding.compared_with else None,
+        gap=amount_of_difference(gap, own, names) if finding.compared_with else None,
         place_words=finding.place_words,
         at_floor=finding.at_floor,
         most=most,
@@ -747,9 +746,9 @@ def _group(finding: Finding, unit: Unit, document: Document, names: PlainNames) 
 def _alike(comparison: AlikeComparison, unit: Unit, names: PlainNames, published: bool) -> AmongAlike:
     """Of a comparison that counts harm as positive; what is published has a bound of 0 where it is proven."""
     return AmongAlike(
-        remaining=amount_of_difference(max(comparison.remaining, 0.0), unit, names, floor=False),
+        remaining=amount_of_difference(max(comparison.remaining, 0.0), unit, names),
         proven=comparison.remaining_low > 0.0 or (published and comparison.remaining_low == 0.0),
-        least=amount_of_difference(comparison.remaining_low, unit, names) if comparison.remaining_low > 0.0 else None,
+        least=at_least(comparison.remaining_low, unit, names) if comparison.remaining_low > 0.0 else None,
         explains="a part" if comparison.explained_low > 0.0 else "nothing",
     )
 
@@ -772,7 +771,7 @@ def _unknown(document: Document, names: PlainNames) -> Unknown | None:
         inside=inside,
         outside=outside,
         worst=tuple(map(names.condition, worst.conditions)) if worst else (),
-        largest=amount_of_difference(size, document.bias_variable.unit, names, floor=False) if size > 0.0 else None,
+        largest=amount_of_difference(size, document.bias_variable.unit, names) if size > 0.0 else None,
         two_valued=blanks.two_valued,
     )
 

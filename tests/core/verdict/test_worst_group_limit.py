@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import math
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -182,7 +183,7 @@ def test_what_is_ruled_out_is_less_for_smaller_groups_and_the_figure_says_so():
     assert [float(size) for _, size in rows] == [pytest.approx(one.largest_difference, rel=1e-5) for one in known]
     assert "limit 5.0 points" in figure_svg(result.document, "ruled_out")
     told = " ".join(render_markdown(result.document).split())
-    tenth, half = (round(searched.ruled_out(share).largest_difference * 100) for share in (0.1, 0.5))
+    tenth, half = (math.ceil(searched.ruled_out(share).largest_difference * 100) for share in (0.1, 0.5))
     assert (f"up to {tenth} of 100 from 10 of 100 on, up to {half} of 100 from 50 of 100 on") in told
 
 
