@@ -13,7 +13,10 @@ import yaml
 
 from bdt_core.errors import SpecError
 from bdt_core.fairness import bias_metrics
+from bdt_core.report.catalogue import sayings
+from bdt_core.said import Sentence
 from bdt_core.spec import GATE_METRICS, AuditSpec, json_schema, load_spec, parse_spec
+from bdt_core.spec.wording import direction_warnings
 
 SMALLEST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
 
@@ -46,6 +49,19 @@ def test_who_says_which_way_is_better_survives_being_stored(bias: dict[str, Any]
     for _ in range(2):
         assert (spec.bias_variable.better, spec.bias_variable.better_by) == expected
         spec = parse_spec(json.loads(json.dumps(spec.to_dict())))
+
+
+@pytest.mark.parametrize(
+    ("bias", "dutch"),
+    [
+        ({"column": "share"}, "een hogere waarde van share beter is"),
+        ({"derive": "error", "label": "a", "prediction": "b", "better": "higher"}, "waarde van foutpercentage is beter"),
+    ],
+)
+def test_a_doubt_names_a_column_as_it_is_and_a_derived_rate_in_the_language(bias: dict[str, Any], dutch: str) -> None:
+    (doubt,) = direction_warnings(parse_spec({**SMALLEST, "bias_variable": bias}).bias_variable)
+    assert sayings("nl")(Sentence("share")) == "aandeel"
+    assert dutch in sayings("nl")(doubt)
 
 
 def test_who_changes_a_stored_guess_says_it() -> None:

@@ -134,6 +134,19 @@ def test_an_empty_batch_changes_nothing(batches):
     assert (np.diff(more.p_value) <= 0).all()
 
 
+@pytest.mark.parametrize("compare", [compare_rates_over_time, ratio_over_time])
+def test_what_is_said_of_a_batch_stays_when_others_come(compare):
+    """Also of the first ones, before which there is nothing to look back at."""
+    rng = np.random.default_rng(2)
+    n, m = rng.integers(50, 200, 9), rng.integers(50, 200, 9)
+    counts = rng.binomial(n, 0.35), n, rng.binomial(m, 0.3), m
+    whole = vars(compare(*counts))
+    for looked in range(1, 9):
+        early = vars(compare(*(one[:looked] for one in counts)))
+        for name, values in early.items():
+            np.testing.assert_allclose(whole[name][:looked], values, rtol=1e-9, err_msg=name)
+
+
 def test_a_side_without_rows_is_no_evidence():
     found = compare_rates_over_time([1, 5], [10, 10], [0, 3], [0, 10])
     assert found.e_value[0] == 1
