@@ -179,6 +179,18 @@ def test_the_frontier_is_best_at_every_gap(table, constraint):
         assert (round(one.objective, 9), -round(one.gap, 9)) == best_by_hand(points, one.gap)
 
 
+def test_the_frontier_shows_the_best_at_every_usual_tolerance():
+    score, group = np.tile(np.arange(200) / 200, 2), np.repeat(["a", "b"], 200)
+    label = score >= np.where(group == "a", 0.2, 0.9)  # the closer the shares selected, the more are wrong
+    model = GroupThresholds("demographic_parity", tolerance=1.0).fit(score, label, group)
+    assert model.gap_ > 0.5
+    frontier = model.frontier()
+    for tolerance in (0.01, 0.02, 0.03, 0.04, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5):
+        chosen = GroupThresholds("demographic_parity", tolerance=tolerance).fit(score, label, group)
+        best = max(point.objective for point in frontier if point.gap <= tolerance + 1e-9)
+        assert best == pytest.approx(chosen.objective_), tolerance
+
+
 def test_a_gap_of_the_tolerance_but_for_rounding_makes_one_point_of_the_frontier():
     # Precisions .8 and .5: their difference is 0.30000000000000004 in floats.
     score, label = [0, 0, 0, 1, 0, 0, 0, 0, 0], [0, 1, 1, 0, 0, 1, 1, 1, 1]
