@@ -55,7 +55,7 @@ def test_who_says_which_way_is_better_survives_being_stored(bias: dict[str, Any]
     ("bias", "dutch"),
     [
         ({"column": "share"}, "een hogere waarde van share beter is"),
-        ({"derive": "error", "label": "a", "prediction": "b", "better": "higher"}, "waarde van foutpercentage is beter"),
+        ({"derive": "error", "label": "a", "prediction": "b", "better": "higher"}, "van foutpercentage is beter"),
     ],
 )
 def test_a_doubt_names_a_column_as_it_is_and_a_derived_rate_in_the_language(bias: dict[str, Any], dutch: str) -> None:
