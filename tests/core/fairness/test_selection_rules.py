@@ -9,12 +9,15 @@ from scipy import stats
 
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness import FourFifths, ImpactTable, count_rows, four_fifths
+from bdt_core.fairness.declared_groups import count_groups
 from bdt_core.fairness.favourable import favourable
 from bdt_core.fairness.local_law_144 import impact_table
 from bdt_core.fairness.medians import median_of
+from bdt_core.fairness.selection_rules import apply_selection_rules
 from bdt_core.fairness.simultaneous import best_of_groups_p_value
 from bdt_core.fairness.uniform_guidelines import below_four_fifths
 from bdt_core.inference import koopman_interval, mid_p_value
+from bdt_core.spec import parse_spec
 from bdt_core.table.source_blocks import in_blocks
 
 
@@ -218,3 +221,25 @@ def test_the_median_of_blocks_is_that_of_numpy(rows):
 def test_nobody_selected_has_no_ratios(applicants):
     table = ratios(applicants, ["race"], "hired", "maybe")
     assert {one.impact_ratio for one in table.categories} == {None}
+
+
+def test_the_stage_counts_all_who_applied_also_those_without_a_label(applicants):
+    """By the side of the decision that people want, in an audit of errors, where both a label and a decision stand."""
+    frame = applicants.assign(good=np.where(applicants.index % 3 == 0, "yes", None))
+    frame.loc[:9, "hired"] = None
+    spec = parse_spec(
+        {
+            "name": "hiring",
+            "source": {"path": "hiring.csv"},
+            "bias_variable": {"derive": "error", "label": "good", "prediction": "hired", "positive": "yes"},
+            "favourable": "positive",
+            "protected": ["sex", "race"],
+            "groups": {"report": ["ll144", "four_fifths"]},
+        }
+    )
+    rules = apply_selection_rules(count_groups(frame, spec), frame, spec)
+    assert (rules.prediction, rules.selected, rules.without_prediction, rules.score) == ("hired", ("yes",), 10, None)
+    known = frame.dropna(subset=["hired", "sex"])
+    rates = (known.hired == "yes").groupby(known.sex).mean()
+    for counted in (rules.ll144[0].categories, rules.four_fifths[0].rule.groups):
+        assert [category.rate for category in counted] == pytest.approx([rates["f"], rates["m"]])
