@@ -12,6 +12,7 @@ from bdt_core.errors import DataError
 from bdt_core.said import Said, say
 from bdt_core.spec import AuditSpec, Split, parse_spec
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.ranks import mixed
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
@@ -211,6 +212,14 @@ def test_rows_in_another_order_are_divided_and_ordered_alike(method, distinct):
         parts, split_rows(validate(frame.sample(frac=1.0, random_state=2), divided), divided.split), strict=True
     ):
         pd.testing.assert_frame_equal(one.frame[one.used], other.frame[other.used])
+
+
+def test_hashes_are_mixed_as_the_published_generator_does():
+    """Its first numbers from 1234567 on: who divides the same table in years to come must get the same rows."""
+    states = [(1234567 + step * 0x9E3779B97F4A7C15) % 2**64 for step in range(5)]
+    assert mixed(np.array(states, dtype=np.uint64)).tolist() == [
+        6457827717110365317, 3203168211198807973, 9817491932198370423, 4593380528125082431, 16408922859458223821
+    ]  # fmt: skip
 
 
 def test_audited_rows_are_those_with_a_bias_variable():
