@@ -154,6 +154,14 @@ def test_many_values_are_counted_up_to_a_number(monkeypatch):
         assert reasons["rare"] == "it has more than 150 different values, more than 50: group them"
 
 
+def test_what_is_measured_has_the_name_of_the_bias_variable_unless_a_searched_column_has_it():
+    error = {"derive": "error", "label": "good", "prediction": "hired"}
+    for name, measured in (("sex", "error rate"), ("error rate", BIAS_VARIABLE)):
+        frames = [people(seed)[["sex", BIAS_VARIABLE]].rename(columns={"sex": name}) for seed in (1, 2)]
+        slices = found(*(audit_table(frame, bias_variable=error) for frame in frames))
+        assert (slices.outcome, slices.measured) == (measured, measured)
+
+
 def test_an_unknown_column_is_named(large):
     train, test, _ = large["rate"]
     with pytest.raises(DataError, match='no column "regoin".*region'):
