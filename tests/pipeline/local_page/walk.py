@@ -48,7 +48,8 @@ def walk(table: Path) -> None:
             found: str = json.loads(ask("progress")[1])["place"]
             return found
 
-        until(lambda: place() == "questions")
+        until(lambda: place() != "reading")
+        assert place() == "questions"
         page = ask("")[1].decode()
         outcome = page.partition('name="outcome" value="')[2].partition('"')[0].replace("&#34;", '"')
         assert ask("answers", {"outcome": outcome, "better": "lower", "do": "start"})[0] == 303
