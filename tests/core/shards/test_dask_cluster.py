@@ -6,6 +6,7 @@ import itertools
 import json
 import os
 import platform
+import re
 import signal
 import subprocess
 import sys
@@ -22,7 +23,7 @@ import pytest
 
 from bdt_core.clustering import HBAC
 from bdt_core.clustering.sharded import fit_sharded
-from bdt_core.errors import SourceError
+from bdt_core.errors import SourceError, UnreachableError
 from bdt_core.shards import dask_engine
 from bdt_core.shards.dask_engine import DaskShards
 from bdt_core.shards.engine import LocalEngine
@@ -195,6 +196,14 @@ def test_what_is_wrong_with_the_data_comes_in_its_own_words(cluster, train, tmp_
     assert "Traceback" not in "".join(said)
 
 
+def test_what_a_worker_lacks_is_said_after_one_try(cluster, tmp_path):
+    tries = tmp_path / "tries"
+    named = "part 0 of the table: ModuleNotFoundError: No module named 'absent'. The workers need the same packages"
+    with pytest.raises(UnreachableError, match=re.escape(named)):
+        cluster.map(partial(_lack, tries=tries), [Shard(str(tmp_path), 0, 1)])
+    assert tries.read_text() == "once\n"
+
+
 def test_a_lost_scheduler_is_told_at_once(train, tmp_path):
     address, processes = _cluster_of_its_own(tmp_path)
     try:
@@ -278,6 +287,12 @@ def _die_once(shard, mark):
         Path(mark).touch()
         os.kill(os.getpid(), signal.SIGKILL)
     return shard.number
+
+
+def _lack(shard, tries):
+    with tries.open("a") as file:
+        file.write("once\n")
+    raise ModuleNotFoundError("No module named 'absent'")
 
 
 def _too_large(shard):
