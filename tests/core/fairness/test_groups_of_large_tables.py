@@ -102,6 +102,22 @@ def test_scores_of_any_range_are_rounded_finely(scale):
         assert large[group].low == pytest.approx(small[group].low, abs=1e-5)
 
 
+def test_rows_of_one_person_count_as_one_in_an_area_under_the_curve():
+    """Five equal rows of each person make the interval of one, wherever the rows stand."""
+    frame = people(800).assign(person=np.arange(800))
+    of_rows = spec(1_000_000, facets=["sex"])
+    of_persons = parse_spec({**of_rows.to_dict(), "split": {"key": "person"}})
+    five = frame.loc[frame.index.repeat(5)].sample(frac=1, random_state=0)
+    once, more = metrics(frame, of_persons), metrics(five, of_persons)
+    divided = metrics(SourceInBlocks(five, (7, 2_500)), of_persons)
+    assert as_bytes(divided) == as_bytes(more)
+    for group in ("f", "m"):
+        area, of_five, too_sure = (one.facets[0].metrics["auc"][group] for one in (once, more, metrics(five, of_rows)))
+        limits = (area.estimate, area.low, area.high)
+        assert (of_five.estimate, of_five.low, of_five.high) == pytest.approx(limits, abs=1e-6)
+        assert too_sure.high - too_sure.low < 0.6 * (area.high - area.low)
+
+
 def test_numbers_that_make_no_groups_are_named_once():
     frame = people()
     of_blocks, whole = (count_groups(one, spec(1_000)) for one in (SourceInBlocks(frame, (5, 10)), frame))
