@@ -10,6 +10,7 @@ import pytest
 
 from bdt_core.report.verdict import repeated_in
 from bdt_core.spec import parse_spec
+from bdt_core.table.repeated_rows import LEFT_OUT
 from bdt_core.table.validate import validate
 
 ROWS, EACH = 400, 5
@@ -81,3 +82,16 @@ def test_rows_of_few_values_that_are_alike_by_chance_are_not_named(rows: int) ->
 def test_few_copies_among_many_rows_are_not_named() -> None:
     frame = people(4000)
     assert NAMED not in warnings_of(pd.concat([frame, frame.iloc[:40]], ignore_index=True))
+
+
+def test_copies_with_noise_are_left_out_among_people_whose_other_columns_agree_by_chance() -> None:
+    frame = people(500).drop(columns=["person"])
+    copies = frame.loc[frame.index.repeat(EACH)].reset_index(drop=True)
+    rng = np.random.default_rng(4)
+    spec = parse_spec({"name": "a", "source": {"path": "a.csv"}, "bias_variable": {"column": "y"}})
+    table = validate(copies.assign(x=copies["x"] + rng.normal(0.0, 0.005, len(copies))), spec)
+    (left_out,) = table.left_out
+    assert (left_out.reason, left_out.rows) == (LEFT_OUT, pytest.approx(500 * (EACH - 1), rel=0.05))
+    assert 'in all but "x", far more than chance would make so' in " ".join(table.warnings)
+    others = validate(copies.assign(x=rng.normal(size=len(copies))), spec)
+    assert others.left_out == ()
