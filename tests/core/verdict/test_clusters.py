@@ -11,6 +11,7 @@ from bdt_core import words
 from bdt_core.inference import difference_found_beyond, minimum_detectable_difference
 from bdt_core.spec import Limit
 from bdt_core.verdict import judge_clusters, overall
+from bdt_core.verdict.kinds import kind_named
 from benchmarks import simulated
 
 
@@ -60,6 +61,15 @@ def test_where_higher_is_better_harm_is_the_other_way(tested, case):
     found = judge_clusters(Limit(max_difference=0.05), mirrored)
     assert found.verdict == wanted
     assert (found.difference, found.low, found.high) == (difference, low, high)
+
+
+@pytest.mark.parametrize(("check", "which"), [("worst_cluster", "the most deviating"), ("any_cluster", "any")])
+def test_a_form_for_publication_says_which_cluster_a_limit_is_on(tested, check, which):
+    fails = judge_clusters(Limit(check=check, max_difference=0.05), with_intervals(tested, [(0.2, 0.1, 0.3), NOTHING]))
+    published = kind_named(fails.kind).for_publication(fails, "error rate", "rate", {})
+    assert published.sentence == (
+        f"Difference in error rate of {which} cluster: at most 5.0 points is allowed; what was found lies beyond that."
+    )
 
 
 def test_any_cluster_names_the_one_that_fails(tested):

@@ -15,6 +15,7 @@ from bdt_core.report.markdown import render_markdown
 from bdt_core.spec import parse_spec
 from bdt_core.spec.gate import RULED_OUT_FROM
 from bdt_core.verdict import judge_limit
+from bdt_core.verdict.kinds import kind_named
 
 QUICK: dict[str, Any] = {
     "name": "fines", "clustering": {"stability": 0, "n_init": 1}, "slices": None, "worst_groups": {"permutations": 79},
@@ -76,6 +77,10 @@ def test_a_limit_names_proven_groups_that_are_too_small_for_it() -> None:
     assert found.verdict != "fail"
     assert [one.who for one in found.not_judged] == [result.findings[0].who]
     assert "any group of at least 30.0 % of the people that up to 4 conditions describe" in found.sentence
+    published = kind_named(found.kind).for_publication(found, "fined", "rate", {})
+    assert published.sentence.endswith(
+        f"Smaller groups, which it does not judge, are proven to fare worse. {published.scope.sentence}"
+    )
     for language, words in (("en", "of at least 30 of 100 people"), ("nl", "van minstens 30 van de 100 mensen")):
         page = render_markdown(result.document | {"spec": result.document["spec"] | {"language": language}})
         assert words in page.partition("\n# ")[0]
