@@ -21,6 +21,7 @@ from bdt_core.report.verdict import verdict_meaning
 from tests.core.report.drawn import figures_of, html_of, pdf_words
 from tests.core.report.sample_document import HOSTILE, fail, hostile, many
 from tests.core.report.sample_groups import BOTH, MIN_ROWS, RACE, SEX, facet, groups_part, metric_limit
+from tests.goldens.frozen import FOLDER
 
 SMALL = ("Native American", "Native American & Female", "Native American & Male")
 SEEN = words.printable(HOSTILE)
@@ -509,3 +510,17 @@ def test_row_order_of_groups_does_not_change_the_drawing():
     for name in figure_names(document):
         assert figure_svg(turned, name) == figure_svg(document, name)
     assert json.loads(json.dumps(document)) == document
+
+
+@pytest.mark.parametrize(
+    ("name", "told"), [("mixed", lambda x: f"{x:.0%}".replace("%", " %")), ("higher_is_better", lambda x: f"{x:g}")]
+)
+def test_small_groups_have_the_estimates_and_limits_of_the_report(name, told):
+    document = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    page = render_markdown(document)
+    groups = [group for grouping in document["pooled_groups"]["groupings"] for group in grouping["groups"]]
+    small = [group for group in groups if group["has_few_rows"]]
+    assert len(small) == 3
+    for group in small:
+        estimate, low, high = (told(group[limit]) for limit in ("estimate", "low", "high"))
+        assert f"| {group['size']} | {estimate} (\\[{low} to {high}]) | own rows and other groups |" in page
