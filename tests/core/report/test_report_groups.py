@@ -513,14 +513,14 @@ def test_row_order_of_groups_does_not_change_the_drawing():
 
 
 @pytest.mark.parametrize(
-    ("name", "told"), [("mixed", lambda x: f"{x:.0%}".replace("%", " %")), ("higher_is_better", lambda x: f"{x:g}")]
+    ("name", "written"), [("mixed", lambda x: f"{x:.0%}".replace("%", " %")), ("higher_is_better", lambda x: f"{x:g}")]
 )
-def test_small_groups_have_the_estimates_and_limits_of_the_report(name, told):
+def test_small_groups_have_the_estimates_and_limits_of_the_report(name, written):
     document = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
     page = render_markdown(document)
     groups = [group for grouping in document["pooled_groups"]["groupings"] for group in grouping["groups"]]
     small = [group for group in groups if group["has_few_rows"]]
     assert len(small) == 3
     for group in small:
-        estimate, low, high = (told(group[limit]) for limit in ("estimate", "low", "high"))
+        estimate, low, high = (written(group[limit]) for limit in ("estimate", "low", "high"))
         assert f"| {group['size']} | {estimate} (\\[{low} to {high}]) | own rows and other groups |" in page
