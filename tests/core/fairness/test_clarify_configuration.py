@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core.clarify.data import read_clarify_data
 from bdt_core.errors import SourceError, SpecError
 from bdt_core.fairness import (
     ClarifyConfig,
@@ -57,6 +58,14 @@ def test_every_key_that_is_not_used_is_named():
     remarks = read_analysis_config(CONFIG).remarks
     assert [one.split(":")[0] for one in remarks] == ["predictor", "lable", "methods.shap"]
     assert 'Did you mean "label"?' in remarks[1]
+
+
+def test_a_space_before_a_quotation_mark_is_no_part_of_a_value(tmp_path):
+    file = tmp_path / "data.csv"
+    file.write_text('1, 41.5, 0, "sales, south", 0.7, 1\n0, 38, 1, north, 0.2, 2\n')
+    read, _ = read_clarify_data(read_analysis_config(CONFIG), file)
+    assert list(read.columns) == CONFIG["headers"]
+    assert read.Dept.tolist() == ["sales, south", "north"]
 
 
 def test_shape_is_clarifys(analysis, frame):
