@@ -142,6 +142,30 @@ def text_of(document: Printed) -> str:
     return " \n".join(one for one in said(plain(first_section(document))) if one)
 
 
+@pytest.mark.parametrize(
+    ("language", "groups"),
+    [
+        ("en", "worse off: origin is white, by at least 9 of 100; cluster 3, by at least 20 of 100."),
+        ("nl", "slechter af zijn: afkomst is wit, met minstens 9 van de 100; cluster 3, met minstens 20 van de 100."),
+    ],
+)
+def test_proven_groups_that_are_too_small_for_a_limit_are_named_with_what_is_certain(
+    language: str, groups: str
+) -> None:
+    """By their conditions in the readers' words, or by who they are where no conditions say it."""
+    document = compas(language)
+    shared = {
+        "found_by": "clusters", "rows": 40, "share": 0.01, "as_found": 0.3, "at_most": 0.4, "p_value": 0.001,
+        "better": "lower", "within_place": False, "groups_before": 0,
+    }  # fmt: skip
+    white = document["findings"]["findings"][0]["conditions"][0] | {"values": ["Caucasian"]}
+    document["gate"][0]["not_judged"] = [
+        {**shared, "who": "race is Caucasian", "conditions": [white], "at_least": 0.09},
+        {**shared, "who": "cluster 3", "conditions": [], "at_least": 0.2},
+    ]
+    assert groups in text_of(printed(document))
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 def test_the_ten_answers_are_on_the_first_page(language: str) -> None:
     missing = {question: said for question, said in ANSWERS[language].items() if said not in told(language)}
