@@ -24,9 +24,9 @@ WHERE: dict[str, dict[str, Any]] = {"in memory": {}, "in blocks": {"large_rows":
 
 
 def offers(rows: int = 2000) -> pd.DataFrame:
-    """Women, in a part of the table that no other column tells, are offered 2.0 less than they ask; men what they ask.
+    """Women are offered 2.0 less than they ask, on average; men what they ask.
 
-    Each row has its opposite, so that the means are exact.
+    Each error has its opposite in a row of the same sex, so that the means are exact.
     """
     rng = np.random.default_rng(6)
     half = rows // 2
@@ -215,4 +215,4 @@ def test_amounts_of_0_and_1_are_told_as_such() -> None:
     frame = offers()
     frame["offered"] = frame["asked"] + (frame["sex"] == "f")
     result = audit(frame, {**QUICK, "bias_variable": {**SIGNED, "better": "lower"}, "clustering": None})
-    assert "100 of 100 such people have a “offered” that is 1 higher than “asked”" in render_markdown(result.document)
+    assert "100 of 100 such people have “offered” 1 higher than “asked”" in render_markdown(result.document)
