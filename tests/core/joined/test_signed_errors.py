@@ -17,10 +17,10 @@ from bdt_core.errors import SourceError, SpecError
 from bdt_core.report import render_html, render_markdown
 from bdt_core.spec import load_spec, parse_spec
 from bdt_core.verdict.comparable import read_baseline
-from tests.core.joined.made_tables import QUICK
+from tests.core.joined.made_tables import OUT_OF_CORE, QUICK
 
 SIGNED = {"derive": "signed_error", "label": "asked", "prediction": "offered", "better": "higher"}
-WHERE: dict[str, dict[str, Any]] = {"in memory": {}, "in blocks": {"large_rows": 1000}}
+WHERE: dict[str, dict[str, Any]] = {"in memory": {}, "in blocks": OUT_OF_CORE}
 
 
 def offers(rows: int = 2000) -> pd.DataFrame:
