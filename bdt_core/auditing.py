@@ -207,6 +207,7 @@ def audit(
     derive: Any = NOT_GIVEN,
     label: Any = NOT_GIVEN,
     prediction: Any = NOT_GIVEN,
+    quantile: Any = NOT_GIVEN,
     positive: Any = NOT_GIVEN,
     better: Any = NOT_GIVEN,
     columns: Any = NOT_GIVEN,
@@ -276,11 +277,13 @@ def audit(
     outcome : str, optional
         Numeric column with the bias variable; short for ``bias_variable: {column: ...}``.
     derive : str, optional
-        What is made of `label` and `prediction`, such as error or false_positive_rate.
+        What is made of `label` and `prediction`, such as error, false_positive_rate or signed_error.
     label : str, optional
         Column with what happened.
     prediction : str, optional
         Column with what the algorithm said.
+    quantile : float, optional
+        The quantile that is predicted, of a pinball_loss.
     positive : value, optional
         Value of `label` and `prediction` that counts as positive.
     better : {'lower', 'higher'}, optional

@@ -199,6 +199,7 @@ def _check_fit(a: AuditSpec, b: AuditSpec) -> None:
     """
     for key, of_a, of_b in (
         ("bias_variable.derive", a.bias_variable.derive, b.bias_variable.derive),
+        ("bias_variable.quantile", a.bias_variable.quantile, b.bias_variable.quantile),
         ("bias_variable.better", a.bias_variable.better, b.bias_variable.better),
         ("favourable", a.favourable_outcome, b.favourable_outcome),
     ):

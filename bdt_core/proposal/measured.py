@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bdt_core.derivations import Derivation
 from bdt_core.proposal.looks import FEW, Glance, SeenColumn
 from bdt_core.said import Column, Text, say
-from bdt_core.spec import BiasVariable, Derivation
+from bdt_core.spec import BiasVariable
 from bdt_core.spec.direction import implied_better
 from bdt_core.vocabulary import UNKNOWN, Topic, is_called, plain, speaks_of
 

@@ -92,8 +92,8 @@ def say_for(spec: AuditSpec) -> Sayings:
     from bdt_core.spec.wording import wording
 
     variable = wording(spec.bias_variable)
-    rate = spec.bias_variable.derive not in (None, "absolute_error", "squared_error")
-    return sayings(spec.language, Names(spec.to_dict(), () if rate else (variable.name, variable.short)))
+    measured = (variable.name, variable.short) if spec.bias_variable.is_of_numbers else ()
+    return sayings(spec.language, Names(spec.to_dict(), measured))
 
 
 @dataclass(frozen=True)

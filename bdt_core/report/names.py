@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any
 
+from bdt_core.derivations import derived
 from bdt_core.words import capital
 
 _VALUE = re.compile(r"""(?P<quote>["'])(?P<quoted>.*?)(?P=quote)(?=, |$)|(?<![^ ])[^,]+(?:,(?! )[^,]+)*""")
@@ -120,7 +121,8 @@ class Names:
     def unit(self) -> str | None:
         """Of the bias variable: that of its column, or of the prediction that it is made of."""
         bias = self.spec["bias_variable"]
-        return self.units.get(bias["column"] or bias["prediction"]) if bias["derive"] != "squared_error" else None
+        made = derived(bias["derive"])
+        return self.units.get(bias["column"] or bias["prediction"]) if made is None or made.keeps_unit else None
 
     def unit_of(self, column: str) -> str | None:
         """Of a column's numbers."""

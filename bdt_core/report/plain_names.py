@@ -26,12 +26,15 @@ class NamedMeasure:
         What the system says of people (or the column).
     outcome : str or None
         What really happened.
+    quantile : float or None
+        Of a pinball loss.
     """
 
     kind: str
     is_rate: bool
     result: str
     outcome: str | None
+    quantile: float | None = None
 
 
 class PlainNames(Names):
@@ -62,6 +65,7 @@ class PlainNames(Names):
             is_rate=is_rate,
             result=named[0] if named else self._with_value(result, positive),
             outcome=self._with_value(bias["label"], positive) if bias["label"] else None,
+            quantile=bias.get("quantile"),
         )
 
     def _with_value(self, column: str, positive: Sequence[Any]) -> str:

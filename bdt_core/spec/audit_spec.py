@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
+from bdt_core.derivations import DERIVATIONS, QUANTILE, Derivation, are_numbers
 from bdt_core.metrics import Favourable
 from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBiasSection, MitigationSection, SliceSearch, WorstGroupSearch
@@ -38,18 +39,6 @@ BetterBy = Literal["said", "implied", "guessed"]
 """Who says which way is better: the specification, the derivation or clear words of a name, or nobody."""
 UNANSWERED = "ANSWER_THIS"
 """What `bdt init` writes as ``better`` where nothing in the table says it."""
-Derivation = Literal[
-    "error",
-    "false_positive",
-    "false_negative",
-    "false_positive_rate",
-    "false_negative_rate",
-    "positive_prediction",
-    "absolute_error",
-    "squared_error",
-]
-
-
 SelectionRule = Literal["ll144", "four_fifths"]
 """Rules of selecting people, whose tables a report can have."""
 FoundBy = Literal["worst_groups", "groups", "clusters", "slices", "local_bias"]
@@ -73,7 +62,9 @@ class BiasVariable(SpecSection):
         description=(
             "Made from label and prediction instead. error, false_positive, false_negative and "
             "positive_prediction: 0/1 on all rows. false_positive_rate: rows with a negative label only. "
-            "false_negative_rate: rows with a positive label only. absolute_error, squared_error: numbers."
+            "false_negative_rate: rows with a positive label only. absolute_error, squared_error, pinball_loss: how "
+            "far a predicted number is off. signed_error: prediction less label, below 0 where it is too low; say with "
+            "better whom that harms."
         ),
     )
     label: str | None = Field(None, description="Column with what really happened.")
@@ -82,12 +73,23 @@ class BiasVariable(SpecSection):
         None,
         description="The value (or values) of label and prediction that count as positive; 1 or true by default.",
     )
+    quantile: float | None = Field(
+        None,
+        gt=0,
+        lt=1,
+        description=(
+            "Of pinball_loss: the quantile that is predicted. Each unit that the prediction is too low counts so much, "
+            "each that it is too high 1 less that; 0.5 where nothing is said, which is half the absolute error."
+        ),
+        examples=[0.5, 0.9],
+    )
     better: Better = Field(
         "lower",
         description=(
             "Whether people are better off with a lower or a higher value. Left out, it is what the derivation or "
             "clear words of the column's name or of the positive value say (error, refused: lower; granted, passed: "
-            "higher); where nothing says it, lower, and the report calls that a guess."
+            "higher); where nothing says it, lower, and the report calls that a guess. A signed_error needs it: higher "
+            "where a prediction that is too low harms people, lower where one that is too high does."
         ),
     )
     better_by: BetterBy | None = Field(
@@ -115,12 +117,21 @@ class BiasVariable(SpecSection):
             raise ValueError('give either "column" (a numeric column) or "derive" (made from label and prediction)')
         if self.column is not None and (self.label is not None or self.prediction is not None):
             raise ValueError('"label" and "prediction" go with "derive", not with "column"')
+        if self.quantile is not None and self.derive != "pinball_loss":
+            raise ValueError('"quantile" goes with "derive: pinball_loss" alone')
         if self.derive is not None:
             if self.prediction is None:
                 raise ValueError(f'"derive: {self.derive}" needs "prediction"')
             if self.label is None and self.derive != "positive_prediction":
                 raise ValueError(f'"derive: {self.derive}" needs "label"')
+        if self.derive == "pinball_loss" and self.quantile is None:
+            object.__setattr__(self, "quantile", QUANTILE)
         return self
+
+    @property
+    def is_of_numbers(self) -> bool:
+        """Whether columns are taken as numbers, and not as what is positive or negative."""
+        return are_numbers(self.derive)
 
     @model_validator(mode="after")
     def _somebody_says_what_is_better(self) -> BiasVariable:
@@ -129,6 +140,13 @@ class BiasVariable(SpecSection):
         is_said = "better" in self.model_fields_set and (
             self.better_by in (None, "said") or self.better != (implied or "lower")
         )
+        if self.derive is not None and DERIVATIONS[self.derive].direction == "said" and not is_said:
+            raise ValueError(
+                f'"derive: {self.derive}" needs "better", as nothing else says whom it harms that a prediction is too '
+                'low (a value below 0) or too high (above 0). Write "better: higher" where too low is worse for people '
+                '(a loan that is offered, a predicted grade), or "better: lower" where too high is worse (an estimated '
+                "debt, a predicted risk; or pay by a model, beside less pay that is really got)"
+            )
         if not is_said:
             object.__setattr__(self, "better", implied or "lower")
         object.__setattr__(self, "better_by", "said" if is_said else "implied" if implied else "guessed")
@@ -562,7 +580,7 @@ class AuditSpec(SpecSection):
         not whether.
         """
         bias = self.bias_variable
-        taken = None if bias.derive in ("absolute_error", "squared_error") else bias
+        taken = None if bias.is_of_numbers else bias
         return (
             self.groups.label or (taken.label if taken else None),
             self.groups.prediction or (taken.prediction if taken else None),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bdt_core.derivations import derived
 from bdt_core.metrics import (
     GATE_METRICS,
     RATES,
@@ -19,14 +20,12 @@ from bdt_core.vocabulary import speaks_of
 if TYPE_CHECKING:
     from bdt_core.spec.gate import MetricLimit
 
-_HARM_IS_A_POSITIVE = ("false_positive", "false_positive_rate", "positive_prediction")
-_HARM_IS_A_NEGATIVE = ("false_negative", "false_negative_rate")
-ERRORS = ("error", "absolute_error", "squared_error")
-"""Derivations of which more is good for nobody."""
-
 
 def implied_better(derive: str | None, name: str, positive: object) -> Better | None:
     """Which way is better for people, where the derivation or clear words say it.
+
+    Nothing says it of a signed error, whatever its columns are called: too low harms those who are paid by a
+    prediction, too high those who pay by it.
 
     Parameters
     ----------
@@ -44,8 +43,13 @@ def implied_better(derive: str | None, name: str, positive: object) -> Better | 
     ('lower', 'higher', None)
     >>> implied_better("positive_prediction", "outcome", ["refused", 1])
     'lower'
+    >>> implied_better("signed_error", "error", None) is None
+    True
     """
-    if derive not in (None, "positive_prediction") or speaks_of(name, "error"):
+    made = derived(derive)
+    if made is not None and made.direction == "said":
+        return None
+    if (made is not None and made.direction == "lower") or speaks_of(name, "error"):
         return "lower"
     levels = positive if isinstance(positive, list) else [positive]
     texts = [one for one in levels if isinstance(one, str)]
@@ -70,11 +74,8 @@ def favourable_by(derive: str | None, better: Better) -> Favourable | None:
     >>> favourable_by("positive_prediction", "higher"), favourable_by("error", "lower")
     ('positive', None)
     """
-    if derive in _HARM_IS_A_POSITIVE:
-        return "negative" if better == "lower" else "positive"
-    if derive in _HARM_IS_A_NEGATIVE:
-        return "positive" if better == "lower" else "negative"
-    return None
+    made = derived(derive)
+    return None if made is None else made.favourable(better)
 
 
 def is_both_ways(limit: MetricLimit) -> bool:

@@ -14,6 +14,7 @@ SHORT: Mapping[str, tuple[str, str]] = {
     "derive": ("bias_variable", "derive"),
     "label": ("bias_variable", "label"),
     "prediction": ("bias_variable", "prediction"),
+    "quantile": ("bias_variable", "quantile"),
     "positive": ("bias_variable", "positive"),
     "better": ("bias_variable", "better"),
     "columns": ("features", "include"),

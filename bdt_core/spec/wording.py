@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 from bdt_core import words
-from bdt_core.said import Column, Text, joined, of_ours, say
-from bdt_core.spec.direction import ERRORS
+from bdt_core.derivations import derived
+from bdt_core.said import PLACE, Column, Numeral, Text, joined, of_ours, say
 
 if TYPE_CHECKING:
     from bdt_core.spec.audit_spec import AuditSpec, BiasVariable
@@ -24,75 +24,15 @@ class Wording:
 
 def wording(settings: BiasVariable) -> Wording:
     """Name, short name and description of the bias variable, for people."""
-    label, prediction = Column(settings.label or ""), Column(settings.prediction or "")
-    match settings.derive:
-        case None:
-            column = str(settings.column)
-            return Wording(column, column, say("mean of {what}", what=Column(column)))
-        case "error":
-            return Wording(
-                "error rate",
-                "error rate",
-                say("share of people for whom {prediction} differs from {label}", prediction=prediction, label=label),
-            )
-        case "false_positive":
-            return Wording(
-                "false positives",
-                "false positives",
-                say(
-                    "share of all people for whom {prediction} is positive and {label} negative",
-                    prediction=prediction,
-                    label=label,
-                ),
-            )
-        case "false_negative":
-            return Wording(
-                "false negatives",
-                "false negatives",
-                say(
-                    "share of all people for whom {prediction} is negative and {label} positive",
-                    prediction=prediction,
-                    label=label,
-                ),
-            )
-        case "false_positive_rate":
-            return Wording(
-                "false positive rate",
-                "FPR",
-                say(
-                    "share of people with a negative {label} for whom {prediction} is positive",
-                    label=label,
-                    prediction=prediction,
-                ),
-            )
-        case "false_negative_rate":
-            return Wording(
-                "false negative rate",
-                "FNR",
-                say(
-                    "share of people with a positive {label} for whom {prediction} is negative",
-                    label=label,
-                    prediction=prediction,
-                ),
-            )
-        case "positive_prediction":
-            return Wording(
-                "selection rate",
-                "selection rate",
-                say("share of people for whom {prediction} is positive", prediction=prediction),
-            )
-        case "absolute_error":
-            return Wording(
-                "absolute error",
-                "abs. error",
-                say("mean absolute difference of {prediction} and {label}", prediction=prediction, label=label),
-            )
-        case "squared_error":
-            return Wording(
-                "squared error",
-                "sq. error",
-                say("mean squared difference of {prediction} and {label}", prediction=prediction, label=label),
-            )
+    made = derived(settings.derive)
+    if made is None:
+        column = str(settings.column)
+        return Wording(column, column, say("mean of {what}", what=Column(column)))
+    known: dict[str, str] = {"label": Column(settings.label or ""), "prediction": Column(settings.prediction or "")}
+    if settings.quantile is not None:
+        known["quantile"] = Numeral(f"{settings.quantile:g}")
+    named_there = {place: known[place] for place in PLACE.findall(made.description)}
+    return Wording(made.name, made.short, say(made.description, **named_there))
 
 
 def factors_compared(of: Literal["raw", "remaining"] | None, spec: AuditSpec) -> tuple[str, ...]:
@@ -152,7 +92,8 @@ def direction_warnings(settings: BiasVariable) -> list[str]:
     name = named(settings)
     if settings.better_by == "guessed":
         return [guess_in_words(name)]
-    if settings.derive in ERRORS and settings.better == "higher":
+    made = derived(settings.derive)
+    if made is not None and made.is_good_for_nobody and settings.better == "higher":
         return [
             say(
                 'A higher {x} is said to be better for people ("bias_variable.better"), but it counts errors, which '

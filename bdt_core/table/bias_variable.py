@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core.derivations import Derived, derived
 from bdt_core.errors import DataError
 from bdt_core.said import Column, say
 from bdt_core.spec import BiasVariable
@@ -19,7 +20,6 @@ from bdt_core.words import count
 
 _LARGEST = 1e140
 """Beyond it, sums of squares leave what a float holds; and below its inverse."""
-_NUMERIC_DERIVATIONS = ("absolute_error", "squared_error")
 
 
 @dataclass(frozen=True)
@@ -141,17 +141,19 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
     """
     left_out: list[LeftOut] = []
     never_positive: frozenset[tuple[str, str]] = frozenset()
-    if settings.column is not None:
+    made = derived(settings.derive)
+    if made is None:
+        assert settings.column is not None  # the specification checked it
         y = _numbers(frame, settings.column, "bias_variable.column")
-    elif settings.derive in _NUMERIC_DERIVATIONS:
-        assert settings.label is not None  # the specification checked it
+    elif made.amount is not None:
+        assert settings.label is not None
         assert settings.prediction is not None
         error = _numbers(frame, settings.prediction, "bias_variable.prediction") - _numbers(
             frame, settings.label, "bias_variable.label"
         )
-        y = np.abs(error) if settings.derive == "absolute_error" else error**2
+        y = made.amount(error, settings.quantile)
     else:
-        y, left_out, never_positive = _from_confusion(frame, settings)
+        y, left_out, never_positive = _from_confusion(frame, settings, made)
     known = y[~np.isnan(y)]
     missing = len(y) - len(known) - sum(one.rows for one in left_out)
     if missing:
@@ -160,19 +162,21 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
     return Outcome(y, OutcomeFacts(len(y), len(known), low, high, tuple(left_out), never_positive))
 
 
-def _outside(settings: BiasVariable, message: str) -> str:
-    """Why rows are in no denominator of a rate."""
-    return say(message, label=Column(str(settings.label)), rate=named(settings))
+_OUTSIDE = {
+    "negative": "{label} is positive: outside the {rate}",
+    "positive": "{label} is negative: outside the {rate}",
+}
+"""Why rows are in no denominator of a rate, by the label of those who are."""
 
 
 def _from_confusion(
-    frame: pd.DataFrame, settings: BiasVariable
+    frame: pd.DataFrame, settings: BiasVariable, made: Derived
 ) -> tuple[NDArray[np.float64], list[LeftOut], frozenset[tuple[str, str]]]:
     assert settings.prediction is not None
     key = "bias_variable.prediction"
     predicted = _is_positive(frame, settings.prediction, settings, key)
     absent = _never_positive(settings.prediction, predicted, settings, key)
-    if settings.derive == "positive_prediction":
+    if made.event is None:
         return predicted, [], absent
     assert settings.label is not None
     key = "bias_variable.label"
@@ -181,20 +185,11 @@ def _from_confusion(
     known = ~np.isnan(predicted) & ~np.isnan(observed)
     left_out: list[LeftOut] = []
     outside = np.zeros(len(frame), dtype=bool)
-    match settings.derive:
-        case "error":
-            wrong = predicted != observed
-        case "false_positive" | "false_positive_rate":
-            wrong = (predicted == 1) & (observed == 0)
-        case _:
-            wrong = (predicted == 0) & (observed == 1)
-    if settings.derive == "false_positive_rate":
-        outside = known & (observed == 1)
-        left_out = [LeftOut(_outside(settings, "{label} is positive: outside the {rate}"), int(outside.sum()))]
-    elif settings.derive == "false_negative_rate":
-        outside = known & (observed == 0)
-        left_out = [LeftOut(_outside(settings, "{label} is negative: outside the {rate}"), int(outside.sum()))]
-    y = np.where(known & ~outside, wrong.astype(np.float64), np.nan)
+    if made.among is not None:
+        outside = known & (observed != (made.among == "positive"))
+        reason = say(_OUTSIDE[made.among], label=Column(settings.label), rate=named(settings))
+        left_out = [LeftOut(reason, int(outside.sum()))]
+    y = np.where(known & ~outside, made.event(predicted, observed).astype(np.float64), np.nan)
     return y, [one for one in left_out if one.rows], absent
 
 

@@ -37,6 +37,7 @@ class _BiasVariable(Part):
 
 class _Measure(Part):
     derive: str | None = None
+    quantile: float | None = None
     better: str
 
 
@@ -138,7 +139,7 @@ def read_baseline(path: str | Path, spec: AuditSpec) -> ComparableReport:
 
 def _check_same_measure(report: ComparableReport, spec: AuditSpec, called: str) -> None:
     """Columns may be renamed, as for a new model; what is measured, and which way is worse, must stay."""
-    for key in ("derive", "better"):
+    for key in ("derive", "quantile", "better"):
         before, now = getattr(report.spec.bias_variable, key), getattr(spec.bias_variable, key)
         if before != now:
             raise SourceError(

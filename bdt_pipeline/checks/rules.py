@@ -24,7 +24,6 @@ MOST_MISSING = 0.05
 MOST_REPEATED = 0.2
 MOST_LEVELS = 50
 _REPEATS = "(repeats an earlier row)"
-_NUMERIC = (None, "absolute_error", "squared_error")  # derivations that compute with the columns' numbers
 
 
 @dataclass(frozen=True)
@@ -62,7 +61,7 @@ def with_marks(frame: pd.DataFrame, spec: AuditSpec) -> pd.DataFrame:
         frame = frame.assign(**{str(name): one.map(_as_text, na_action="ignore") for name, one in objects.items()})
         repeats = frame.duplicated()
     marks = {_REPEATS: repeats}
-    if spec.bias_variable.derive in _NUMERIC:
+    if spec.bias_variable.is_of_numbers:
         for name in _bias_columns(spec):
             if name in frame.columns and not pd.api.types.is_numeric_dtype(frame[name].dtype):
                 marks[_not_a_number(name)] = pd.to_numeric(frame[name], errors="coerce").isna() & frame[name].notna()
@@ -132,7 +131,7 @@ def _bias_column(marked: pd.DataFrame, name: str, spec: AuditSpec) -> Iterator[T
         texts = say("{N} values are not numbers", N=_count(int(marked[mark].sum())))
         yield TableRule("bias_variable_usable", Column(name), texts, say("numbers only"), _unmarked(mark, most=0))
     bias = spec.bias_variable
-    two = bias.derive not in _NUMERIC and bias.positive is None
+    two = not bias.is_of_numbers and bias.positive is None
     values = _values(int(marked[name].nunique()))
     expectation = _distinct(name, least=1 if two else 2, most=2 if two else None)
     distinct = joined([Numeral("1"), Numeral("2")], " or ") if two else _at_least(2)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from bdt_core.derivations import Derivation
 from bdt_core.proposal import Glance, Measured
-from bdt_core.spec import Derivation
 from bdt_core.words import printable
 from bdt_pipeline.local_page.language import PageLanguage
 
@@ -15,6 +15,8 @@ _OF_BOTH: dict[Derivation, str] = {
     "false_negative_rate": "How often “{prediction}” does not say {yes}, among people for whom “{label}” does",
     "absolute_error": "How far “{prediction}” is from “{label}”",
     "squared_error": "How far “{prediction}” is from “{label}”, squared",
+    "signed_error": "How much higher “{prediction}” is than “{label}”",
+    "pinball_loss": "How far “{prediction}” is from “{label}”, by the pinball loss",
 }
 
 

@@ -155,6 +155,8 @@ DERIVED = {"derive": "error", "label": "repaid", "prediction": "granted"}
         ({"protected": ["sex"], "bias_variable": DERIVED}, (("sex",),)),
         ({"protected": ["sex"], "bias_variable": DERIVED, "groups": {"facets": []}}, ()),
         ({"protected": ["sex"], "bias_variable": DERIVED | {"derive": "absolute_error"}}, ()),
+        ({"protected": ["sex"], "bias_variable": DERIVED | {"derive": "signed_error", "better": "lower"}}, ()),
+        ({"protected": ["sex"], "bias_variable": DERIVED | {"derive": "pinball_loss"}}, ()),
         ({"bias_variable": DERIVED, "groups": {"facets": ["sex", ["sex", "race"]]}}, (("sex",), ("sex", "race"))),
         (
             {
@@ -291,6 +293,48 @@ def test_the_schema_accepts_what_the_model_accepts():
     validator.validate(AuditSpec.model_validate(SMALLEST).to_dict())
     with pytest.raises(jsonschema.ValidationError):
         validator.validate({**SMALLEST, "clusterng": {}})
+
+
+@pytest.mark.parametrize("more", [{}, {"better_by": "implied", "better": "lower"}])
+def test_nobody_guesses_whom_a_signed_error_harms(more):
+    named = {"label": "income", "prediction": "error_granted"}  # names that say it of a column
+    with pytest.raises(SpecError) as caught:
+        parse_spec({**SMALLEST, "bias_variable": {"derive": "signed_error", **named, **more}})
+    assert 'bias_variable: "derive: signed_error" needs "better"' in str(caught.value)
+    assert 'Write "better: higher" where too low is worse for people' in str(caught.value)
+    assert '"better: lower" where too high is worse' in str(caught.value)
+
+
+@pytest.mark.parametrize("better", ["lower", "higher"])
+def test_either_way_of_a_signed_error_is_said_and_stays_said(better):
+    spec = parse_spec({**SMALLEST, "bias_variable": {**DERIVED, "derive": "signed_error", "better": better}})
+    assert (spec.bias_variable.better, spec.bias_variable.better_by) == (better, "said")
+    assert parse_spec(spec.to_dict()) == spec
+    assert direction_warnings(spec.bias_variable) == []
+
+
+def test_a_quantile_is_that_of_a_pinball_loss():
+    pinball = {**DERIVED, "derive": "pinball_loss"}
+    spec = parse_spec({**SMALLEST, "bias_variable": pinball})
+    assert (spec.bias_variable.quantile, spec.bias_variable.better, spec.bias_variable.better_by) == (
+        0.5, "lower", "implied",
+    )  # fmt: skip
+    spec = parse_spec({**SMALLEST, "bias_variable": {**pinball, "quantile": 0.9}})
+    assert parse_spec(spec.to_dict()).bias_variable.quantile == 0.9
+    upside_down = parse_spec({**SMALLEST, "bias_variable": {**pinball, "better": "higher"}})
+    assert len(direction_warnings(upside_down.bias_variable)) == 1
+    for derive in ("error", "signed_error", "absolute_error"):
+        with pytest.raises(SpecError, match='"quantile" goes with "derive: pinball_loss" alone'):
+            parse_spec({**SMALLEST, "bias_variable": {**DERIVED, "derive": derive, "better": "lower", "quantile": 0.5}})
+    for quantile in (0, 1, -0.1, 95, True, "high"):
+        with pytest.raises(SpecError, match=r"bias_variable\.quantile"):
+            parse_spec({**SMALLEST, "bias_variable": {**pinball, "quantile": quantile}})
+
+
+def test_the_schema_has_examples_of_a_quantile():
+    bias = json_schema()["$defs"]["BiasVariable"]["properties"]
+    assert bias["quantile"]["examples"] == [0.5, 0.9]
+    assert {"signed_error", "pinball_loss"} <= set(bias["derive"]["anyOf"][0]["enum"])
 
 
 def test_every_setting_of_the_schema_is_described():

@@ -60,7 +60,7 @@ CASES: dict[str, Any] = {
         "parameters": {"region": "north"},
         "join": {"sql": "select * from labels", "database": "${LABELS}", "key": "id", "columns": ["label"]},
     },
-    "bias_variable": DERIVED,
+    "bias_variable": DERIVED | {"derive": "pinball_loss", "quantile": 0.9},
     "features": {"include": ["age"], "exclude": ["id"], "leaks": ["bar1"], "kinds": {"zip": "categorical"}},
     "protected": ["race", "sex"],
     "missing": "drop",

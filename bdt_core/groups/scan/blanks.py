@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core.derivations import derived
 from bdt_core.fairness.coding import Threshold, code_column
 from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.groups.results import OfConditions
@@ -356,7 +357,8 @@ def _declared(rows: AuditTable, frame: pd.DataFrame, spec: AuditSpec) -> Iterato
 def _made_of(spec: AuditSpec) -> list[str]:
     """Columns that say whether a row without a bias variable is of the audited population."""
     bias = spec.bias_variable
-    if bias.derive not in ("false_positive_rate", "false_negative_rate"):
+    made = derived(bias.derive)
+    if made is None or made.among is None:
         return []
     return [one for one in (bias.label, bias.prediction) if one is not None]
 

@@ -109,6 +109,8 @@ def test_the_same_numbers_are_no_harm_where_people_want_the_positive_prediction(
         ("positive_prediction", "higher", "positive"),
         ("error", "lower", None),
         ("absolute_error", "lower", None),
+        ("signed_error", "higher", None),
+        ("pinball_loss", "lower", None),
     ],
 )
 def test_which_bias_variables_say_who_is_harmed(derive: str, better: str, favourable: str | None) -> None:

@@ -15,13 +15,14 @@ import pandas as pd
 import pytest
 from referencing import Registry, Resource
 
+from bdt_core.derivations import Derivation
 from bdt_core.errors import SpecError
 from bdt_core.report import for_publication
 from bdt_core.report.dossier import FORMS, build_dossier, card, dossier_markdown, dossier_pdf
 from bdt_core.report.dossier.catalogue import fields, form, resolve, words_of
 from bdt_core.report.dossier.tables import _TABLES
 from bdt_core.report.dossier.writing import Writer
-from bdt_core.spec import LANGUAGES, Derivation, json_schema
+from bdt_core.spec import LANGUAGES, json_schema
 from bdt_core.spec.about import About, Publication, Status
 from bdt_core.spec.gate import KINDS_OF_LIMIT
 from bdt_core.verdict import Verdict

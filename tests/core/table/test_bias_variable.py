@@ -1,10 +1,16 @@
 """The bias variable against the confusion table."""
 
+from typing import get_args
+
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_squared_error
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+from sklearn.metrics import confusion_matrix, mean_absolute_error, mean_pinball_loss, mean_squared_error
 
+from bdt_core.derivations import DERIVATIONS, Derivation, derived
 from bdt_core.errors import DataError
 from bdt_core.spec import BiasVariable
 from bdt_core.table.bias_variable import bias_variable as compute
@@ -49,6 +55,63 @@ def test_errors_of_numbers():
     squared, _ = bias_variable(FRAME, BiasVariable(derive="squared_error", label="s", prediction="t"))
     assert absolute.mean() == pytest.approx(mean_absolute_error(FRAME["s"], FRAME["t"]))
     assert squared.mean() == pytest.approx(mean_squared_error(FRAME["s"], FRAME["t"]))
+
+
+def of_numbers(derive, label, prediction, **more):
+    frame = pd.DataFrame({"label": label, "prediction": prediction})
+    return compute(frame, BiasVariable(derive=derive, label="label", prediction="prediction", **more)).y
+
+
+def test_the_signed_error_is_prediction_less_label():
+    for better in ("lower", "higher"):
+        signed = of_numbers("signed_error", FRAME["s"], FRAME["t"], better=better)
+        assert np.array_equal(signed, FRAME["t"].to_numpy() - FRAME["s"].to_numpy())
+
+
+@pytest.mark.parametrize("quantile", [0.01, 0.3, 0.5, 0.9])
+def test_the_pinball_loss_is_that_of_its_quantile(quantile):
+    loss = of_numbers("pinball_loss", FRAME["s"], FRAME["t"], quantile=quantile)
+    below, above = FRAME["s"] - FRAME["t"], FRAME["t"] - FRAME["s"]
+    by_row = quantile * np.maximum(below, 0) + (1 - quantile) * np.maximum(above, 0)
+    assert loss == pytest.approx(by_row.to_numpy())
+    assert loss.mean() == pytest.approx(mean_pinball_loss(FRAME["s"], FRAME["t"], alpha=quantile))
+
+
+NUMBERS = arrays(np.float64, 7, elements=st.floats(-1e6, 1e6, allow_subnormal=False))
+QUANTILES = st.floats(0.001, 0.999)
+
+
+@given(NUMBERS, NUMBERS)
+def test_a_signed_error_turns_round_with_label_and_prediction(label, prediction):
+    signed = of_numbers("signed_error", label, prediction, better="lower")
+    assert np.array_equal(signed, -of_numbers("signed_error", prediction, label, better="lower"))
+    assert np.array_equal(np.abs(signed), of_numbers("absolute_error", label, prediction))
+
+
+@given(NUMBERS, NUMBERS, QUANTILES)
+def test_a_pinball_loss_counts_each_side_by_its_quantile(label, prediction, quantile):
+    loss = of_numbers("pinball_loss", label, prediction, quantile=quantile)
+    assert (loss >= 0.0).all()
+    assert loss == pytest.approx(of_numbers("pinball_loss", prediction, label, quantile=1.0 - quantile))
+    absolute = of_numbers("absolute_error", label, prediction)
+    assert np.array_equal(of_numbers("pinball_loss", label, prediction), absolute / 2)
+    assert loss + of_numbers("pinball_loss", label, prediction, quantile=1.0 - quantile) == pytest.approx(absolute)
+
+
+@pytest.mark.parametrize("derive", ["signed_error", "pinball_loss"])
+def test_missing_numbers_of_either_column_are_left_out(derive):
+    settings = BiasVariable(derive=derive, label="s", prediction="t", better="lower")
+    holes = FRAME.assign(s=FRAME["s"].where(FRAME.index > 4), t=FRAME["t"].where(FRAME.index < 290))
+    y, left_out = bias_variable(holes, settings)
+    assert np.isnan(y).sum() == left_out[0].rows == 15
+
+
+def test_every_derivation_is_registered_once():
+    assert list(DERIVATIONS) == list(get_args(Derivation))
+    assert derived(None) is None
+    for name, made in DERIVATIONS.items():
+        ways = (made.amount is not None, made.event is not None, name == "positive_prediction")
+        assert sum(ways) == 1, name
 
 
 def test_rows_outside_the_denominator_are_counted():

@@ -1,0 +1,181 @@
+"""Everything that is made of label and prediction, once: how it is called and computed, and which way is worse.
+
+`DERIVATIONS` is the registry. The specification, the bias variable of a table, the directions, the words of reports and
+the checks of a table look a derivation up there when they need it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any, Literal
+
+from bdt_core.metrics import Better, Favourable
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Floats = NDArray[np.float64]
+
+Derivation = Literal[
+    "error",
+    "false_positive",
+    "false_negative",
+    "false_positive_rate",
+    "false_negative_rate",
+    "positive_prediction",
+    "absolute_error",
+    "squared_error",
+    "signed_error",
+    "pinball_loss",
+]
+Direction = Literal["lower", "named", "said"]
+"""Which way is better for people: always lower; as names say it, if they do; or as somebody has to say it."""
+QUANTILE = 0.5
+"""Of a pinball loss of which nothing is said: half the absolute error."""
+
+
+@dataclass(frozen=True)
+class Derived:
+    """What is made of label and prediction.
+
+    Attributes
+    ----------
+    name, short : str
+        In English, as in a sentence and as in a figure.
+    description : str
+        What its mean is: a message with places for ``prediction``, ``label`` and ``quantile``.
+    direction : {"lower", "named", "said"}
+    amount : callable or None
+        Of numbers: the amount, from prediction less label and the quantile, if one is asked for.
+    event : callable or None
+        Of decisions: whether it happens, from prediction and label as 1 where they are positive and 0 where not. None
+        where the label says nothing: it is the prediction.
+    among : {"positive", "negative"} or None
+        The label of those of whom it is asked; None: of all.
+    harms : {"positive", "negative"} or None
+        The prediction that harms people where less of this is better; None where it does not say it.
+    keeps_unit : bool
+        Whether it has the unit of the prediction.
+    """
+
+    name: str
+    short: str
+    description: str
+    direction: Direction = "lower"
+    amount: Callable[[Floats, Any], Floats] | None = None
+    event: Callable[[Floats, Floats], NDArray[np.bool_]] | None = None
+    among: Favourable | None = None
+    harms: Favourable | None = None
+    keeps_unit: bool = True
+
+    @property
+    def of_numbers(self) -> bool:
+        """Whether it says how much, and not whether."""
+        return self.amount is not None
+
+    @property
+    def is_good_for_nobody(self) -> bool:
+        """Whether it counts errors of any kind, of which more is good for nobody."""
+        return self.direction == "lower" and self.harms is None
+
+    def favourable(self, better: Better) -> Favourable | None:
+        """Which prediction people want, where this says it."""
+        if self.harms is None:
+            return None
+        return _OTHER[self.harms] if better == "lower" else self.harms
+
+
+def derived(derive: str | None) -> Derived | None:
+    """What is made of label and prediction; None where a column is the bias variable as it stands."""
+    return None if derive is None else DERIVATIONS[derive]
+
+
+def are_numbers(derive: str | None) -> bool:
+    """Whether columns are taken as numbers: of a derivation that computes with them, and of a column as it stands."""
+    made = derived(derive)
+    return made is None or made.of_numbers
+
+
+def _pinball(error: Any, quantile: float) -> Any:
+    """Too low counts `quantile` times, too high 1 less that."""
+    return quantile * (-error).clip(min=0.0) + (1.0 - quantile) * error.clip(min=0.0)
+
+
+_OTHER: Mapping[Favourable, Favourable] = {"positive": "negative", "negative": "positive"}
+
+DERIVATIONS: Mapping[str, Derived] = MappingProxyType(
+    {
+        "error": Derived(
+            "error rate",
+            "error rate",
+            "share of people for whom {prediction} differs from {label}",
+            event=lambda predicted, observed: predicted != observed,
+        ),
+        "false_positive": Derived(
+            "false positives",
+            "false positives",
+            "share of all people for whom {prediction} is positive and {label} negative",
+            event=lambda predicted, observed: (predicted == 1) & (observed == 0),
+            harms="positive",
+        ),
+        "false_negative": Derived(
+            "false negatives",
+            "false negatives",
+            "share of all people for whom {prediction} is negative and {label} positive",
+            event=lambda predicted, observed: (predicted == 0) & (observed == 1),
+            harms="negative",
+        ),
+        "false_positive_rate": Derived(
+            "false positive rate",
+            "FPR",
+            "share of people with a negative {label} for whom {prediction} is positive",
+            event=lambda predicted, observed: (predicted == 1) & (observed == 0),
+            among="negative",
+            harms="positive",
+        ),
+        "false_negative_rate": Derived(
+            "false negative rate",
+            "FNR",
+            "share of people with a positive {label} for whom {prediction} is negative",
+            event=lambda predicted, observed: (predicted == 0) & (observed == 1),
+            among="positive",
+            harms="negative",
+        ),
+        "positive_prediction": Derived(
+            "selection rate",
+            "selection rate",
+            "share of people for whom {prediction} is positive",
+            direction="named",
+            harms="positive",
+        ),
+        "absolute_error": Derived(
+            "absolute error",
+            "abs. error",
+            "mean absolute difference of {prediction} and {label}",
+            amount=lambda error, _: abs(error),
+        ),
+        "squared_error": Derived(
+            "squared error",
+            "sq. error",
+            "mean squared difference of {prediction} and {label}",
+            amount=lambda error, _: error**2,
+            keeps_unit=False,
+        ),
+        "signed_error": Derived(
+            "signed error",
+            "signed error",
+            "mean of {prediction} less {label}",
+            direction="said",
+            amount=lambda error, _: error,
+        ),
+        "pinball_loss": Derived(
+            "pinball loss",
+            "pinball loss",
+            "mean pinball loss of {prediction} and {label} at the quantile {quantile}",
+            amount=_pinball,
+        ),
+    }
+)
