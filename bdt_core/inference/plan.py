@@ -58,6 +58,7 @@ class Plan(Result):
 
     @property
     def limit_to_settle(self) -> float:
+        """What rows are counted for."""
         return self.limit or self.difference
 
 
