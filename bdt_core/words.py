@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
 
@@ -168,6 +169,20 @@ def size(x: Number, unit: str) -> str:
     if unit != "rate":
         return number(abs(x))
     return say("under 0.1 points") if 0.0 < abs(x) < 0.0005 else say("{N} points", N=Numeral(f"{abs(x) * 100:.1f}"))
+
+
+def rounded_up(x: float, unit: Unit) -> float:
+    """The least amount that is no less and that `size` prints to the last digit.
+
+    Examples
+    --------
+    >>> rounded_up(0.0811, "rate"), rounded_up(0.082, "rate"), rounded_up(12.31, "value"), rounded_up(1234.5, "value")
+    (0.082, 0.082, 12.4, 1235.0)
+    """
+    last = Decimal(x).adjusted() - 2
+    step = Decimal(1).scaleb(-3 if unit == "rate" else last if x >= 1e15 else min(last, 0))
+    nearest = (Decimal(x) / step).to_integral_value()
+    return next(rounded for more in (0, 1) if (rounded := float((nearest + more) * step)) >= x)
 
 
 def signed(x: Number, unit: str) -> str:

@@ -437,13 +437,16 @@ def dossier(
 @_reported
 def plan(
     rows: Annotated[int, typer.Option(help="Rows that can be audited.")],
-    base_rate: Annotated[float, typer.Option(help="Rate among everybody else, e.g. 0.2.")],
+    base_rate: Annotated[float, typer.Option(help="Rate among everybody else of what harms people, e.g. 0.2.")],
     difference: Annotated[float, typer.Option(help="Difference that must not be missed, e.g. 0.1 for 10 points.")],
     test_size: Annotated[float, typer.Option(help="Share of the rows kept for testing.")] = 0.2,
     alpha: Annotated[float, typer.Option(help="Level of the test.")] = 0.05,
     power: Annotated[float, typer.Option(help="Chance wanted of finding the difference.")] = 0.8,
     clusters: Annotated[int, typer.Option(help="Clusters that are compared at once, as any_cluster does.")] = 1,
-    limit: Annotated[float, typer.Option(help="Difference that the gate tolerates; it has to be found beyond.")] = 0.0,
+    limit: Annotated[
+        float,
+        typer.Option(help="Difference that the gate tolerates; it has to be found beyond, and ruled out for a pass."),
+    ] = 0.0,
     design_effect: Annotated[
         float, typer.Option(help="Where persons have several rows: how many say as much as one of a person of its own.")
     ] = 1.0,

@@ -1,4 +1,4 @@
-"""Plan of an audit: the smallest group, and the smallest difference, that so many rows can show."""
+"""Plan of an audit: the smallest group and difference that so many rows can show, and the limits that they settle."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from bdt_core.errors import SpecError
 from bdt_core.inference import minimum_detectable_difference, rate_difference_beyond, required_rows
+from bdt_core.inference.settled import about, rows_to_settle, settled_limit
 from bdt_core.result import Result
 
 _SHARES = (0.01, 0.02, 0.05, 0.1, 0.2, 0.5)
@@ -18,13 +19,17 @@ class PlanRow:
     """One size of group.
 
     ``share`` of all rows, ``test_rows`` of the group in the test part, ``detectable`` difference there at the
-    wanted power (None when none is), and the ``rows_needed`` in the whole table for the wanted difference.
+    wanted power (None when none is), and the ``rows_needed`` in the whole table for the wanted difference. Where nobody
+    fares worse, a limit on the worst group from this share on passes, about, from ``settled_limit`` on (None: its
+    people are too few to be searched), and the wanted one with ``rows_to_settle``; both look at all rows.
     """
 
     share: float
     test_rows: int
     detectable: float | None
     rows_needed: int
+    settled_limit: float | None
+    rows_to_settle: int
 
 
 @dataclass(frozen=True)
@@ -35,6 +40,7 @@ class Plan(Result):
     is found where its interval lies beyond it. `min_cluster_share` is the smallest group, as a share of the rows, in
     which the wanted difference shows, None when no group does; `min_cluster_rows` the same in train rows: a value for
     ``clustering.min_cluster_size``. `design_effect` is rows that say as much as one row of a person of its own.
+    `limit_to_settle` is the limit on the worst group for which rows are counted: `limit`, or without one `difference`.
     """
 
     rows: int
@@ -49,6 +55,11 @@ class Plan(Result):
     min_cluster_rows: int | None
     by_share: tuple[PlanRow, ...]
     design_effect: float = 1.0
+
+    @property
+    def limit_to_settle(self) -> float:
+        """What rows are counted for."""
+        return self.limit or self.difference
 
 
 def plan(
@@ -110,7 +121,15 @@ def plan(
     def row(share: float) -> PlanRow:
         group = round(share * test_rows)
         shown = detectable(group, test_rows - group) if 0 < group < test_rows else math.inf
-        return PlanRow(share, group, None if math.isinf(shown) else shown, math.ceil(needed(share) / share / test_size))
+        of_share = {"base_rate": base_rate, "share": share, "alpha": alpha}
+        return PlanRow(
+            share,
+            group,
+            None if math.isinf(shown) else shown,
+            math.ceil(needed(share) / share / test_size),
+            settled_limit(rows / design_effect, **of_share),
+            about(math.ceil(design_effect * rows_to_settle(limit or difference, **of_share))),
+        )
 
     smallest = _first(lambda group: detectable(group, test_rows - group) <= difference, 1, test_rows // 2)
     share = None if smallest is None else smallest / test_rows

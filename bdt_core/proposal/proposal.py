@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.inference import minimum_detectable_difference
+from bdt_core.inference.settled import settled_limit
 from bdt_core.proposal.copies import copies, followers
 from bdt_core.proposal.looks import FEW, Glance, Look, SeenColumn, glance
 from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome, outcome_of
 from bdt_core.result import Result
 from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec import AuditSpec, Kind, Source, parse_spec
+from bdt_core.spec.gate import RULED_OUT_FROM
 from bdt_core.table.batches import open_batches
 from bdt_core.table.bias_variable import bias_variable
 from bdt_core.table.leaks import explained, telling_columns
@@ -105,6 +107,11 @@ class Reach:
         shares or in the unit of what is measured; None where no difference would be.
     is_rate : bool
         Whether what is measured is a share of people.
+    ruled_out_from : float
+        Share of the people from which on a limit on the worst group rules groups out.
+    settled_limit : float or None
+        Such a limit that passes, about, with all these rows where nobody fares worse; None where groups of that share
+        have too few people, or for what is no share of people, whose bounds hang on its shape.
     """
 
     rows: int
@@ -112,6 +119,8 @@ class Reach:
     share: float
     difference: float | None
     is_rate: bool
+    ruled_out_from: float
+    settled_limit: float | None
 
 
 @dataclass(frozen=True)
@@ -578,4 +587,13 @@ def _reach(measured: Measured, seen: Glance, rows: int, settings: dict[str, dict
     group = max(1, round(test_rows * _GROUP))
     spread: dict[str, float] = {"base_rate": float(y.mean())} if is_rate else {"sd": float(y.std())}
     smallest = minimum_detectable_difference(group, test_rows - group, **spread)
-    return Reach(rows, test_rows, _GROUP, smallest if math.isfinite(smallest) else None, is_rate)
+    harmed = float(y.mean()) if measured.settings.better == "lower" else 1.0 - float(y.mean())
+    return Reach(
+        rows=rows,
+        test_rows=test_rows,
+        share=_GROUP,
+        difference=smallest if math.isfinite(smallest) else None,
+        is_rate=is_rate,
+        ruled_out_from=RULED_OUT_FROM,
+        settled_limit=settled_limit(rows, base_rate=harmed, share=RULED_OUT_FROM) if is_rate else None,
+    )

@@ -11,7 +11,7 @@ from bdt_core.spec.wording import compared_with, factors_compared
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
 from bdt_core.verdict.kinds import WORST_GROUP_COMPARED, AuditResults, PeopleLimitKind, Row, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
-from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group
+from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, settled_limit
 
 if TYPE_CHECKING:
     from bdt_core.groups.scan.results import WorstGroups
@@ -32,6 +32,9 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
         return judge_worst_group(
             limit, _searched(limit, results), default, compared_with(limit.of, results.outcome.spec)
         )
+
+    def settled(self, limit: WorstGroupLimit, results: AuditResults) -> float | None:
+        return None if limit.check == "declared_group" else settled_limit(limit, _searched(limit, results))
 
     def scope_in(self, limit: WorstGroupLimit, most: float, results: AuditResults) -> Scope:
         shared = self.shared_scope(limit, most, results) | {"min_share": limit.min_share}

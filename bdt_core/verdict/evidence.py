@@ -140,7 +140,12 @@ Searched = TypeVar("Searched", bound=SearchedLimitOutcome)
 
 
 def by_all_evidence(
-    own: Searched, scope: Scope, ranked: Findings | None, unit: str, blanks: WorstCase | None = None
+    own: Searched,
+    scope: Scope,
+    ranked: Findings | None,
+    unit: str,
+    blanks: WorstCase | None = None,
+    settled: float | None = None,
 ) -> Searched:
     """What a limit says, knowing who is confirmed to fare worse by any search, and what the blanks could come to.
 
@@ -154,6 +159,8 @@ def by_all_evidence(
         Of the limit's amounts.
     blanks : WorstCase, optional
         People whose outcome is not known.
+    settled : float, optional
+        The limit that would pass by its own search with the same rows. It is named where nothing else would reopen it.
 
     Returns
     -------
@@ -165,6 +172,7 @@ def by_all_evidence(
     least = scope.min_share or 0.0
     judged = [one for one in proven if one.share >= least]
     beyond = [one for one in judged if one.at_least > own.limit]
+    worst = None if blanks is None else blanks.worst_case
     verdict, sentence, broken_by = own.verdict, own.sentence, None
     reopened_by: Literal["finding", "blanks"] | None = None
     if beyond and verdict != "fail":
@@ -172,7 +180,6 @@ def by_all_evidence(
         sentence = _broken(broken_by, own.limit, scope, unit, ranked)
     elif verdict == "pass":
         found_beyond = next((one for one in judged if one.as_found > own.limit), None)
-        worst = None if blanks is None else blanks.worst_case
         if found_beyond is not None:
             verdict, reopened_by = "inconclusive", "finding"
             yet = say(
@@ -188,6 +195,13 @@ def by_all_evidence(
                 who=of_ours((blanks.who if blanks else None) or words.NOTHING),
             )
             sentence = sentences(sentence, yet)
+    elif (
+        verdict == "inconclusive"
+        and settled is not None
+        and max([worst or 0.0, *(one.as_found for one in judged)]) <= settled
+    ):
+        would_pass = say("These rows can settle a limit of {size}.", size=words.size(settled, unit))
+        sentence = sentences(sentence, would_pass)
     smaller = tuple(one for one in proven if one.share < least and one.as_found > own.limit)[:_MOST_NAMED]
     if smaller:
         named = [

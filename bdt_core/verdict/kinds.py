@@ -296,6 +296,10 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
     def by_its_own_search(self, limit: LimitT, results: AuditResults) -> SearchedT:
         """What the search says that it is about."""
 
+    def settled(self, limit: LimitT, results: AuditResults) -> float | None:  # noqa: ARG002 - others have no certificate
+        """The limit that would pass by its own search, as it is printed; None where that is not known."""
+        return None
+
     @abstractmethod
     def scope_in(self, limit: LimitT, most: float, results: AuditResults) -> Scope:
         """Of whom it says something; `most` is the tolerated difference."""
@@ -305,7 +309,8 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
         own = self.by_its_own_search(limit, results)
         blanks = results.blanks if self.counts_blanks else None
         unit = self.unit_of(own, results.outcome.unit)
-        return by_all_evidence(own, self.scope_in(limit, own.limit, results), results.ranked, unit, blanks)
+        settled = self.settled(limit, results)
+        return by_all_evidence(own, self.scope_in(limit, own.limit, results), results.ranked, unit, blanks, settled)
 
     def scope(self, outcome: SearchedT) -> str:
         """The people."""

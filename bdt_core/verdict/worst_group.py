@@ -102,6 +102,30 @@ def judge_worst_group(
     return _result(limit, most, verdict, sentence, judged, ruled_out)
 
 
+def settled_limit(limit: WorstGroupLimit, worst: WorstGroups | None) -> float | None:
+    """The least difference that, were it the limit, would pass with these rows by this search.
+
+    Parameters
+    ----------
+    limit : WorstGroupLimit
+        On the groups that it is on, whatever it tolerates.
+    worst : WorstGroups or None
+
+    Returns
+    -------
+    float or None
+        As it is printed, rounded up. None where a proven group that is too small to be ruled out lies above it, or
+        where too few people were there to search all groups that are limited.
+    """
+    ruled_out = worst.ruled_out(limit.ruled_out_among(worst.min_share)) if worst else None
+    if worst is None or ruled_out is None or limit.ruled_out_among(worst.min_share) < ruled_out.min_share:
+        return None
+    bound = ruled_out.largest_difference
+    if any(evidence.high != bound for evidence in _evidence(limit, worst, ruled_out)):
+        return None
+    return words.rounded_up(bound, "rate" if worst.is_rate else "value")
+
+
 def _of_smaller(limit: WorstGroupLimit, worst: WorstGroups, ruled_out: Certificate) -> str:
     """What is said of groups that are judged, and too small to be ruled out."""
     searched = worst.certificate

@@ -18,7 +18,7 @@ from starlette.routing import Route
 
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
-from bdt_core.said import changed
+from bdt_core.said import changed, joined
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable
 from bdt_pipeline.local_page.child import problem_of
@@ -217,7 +217,7 @@ def _questions(answers: Answers, spoken: PageLanguage) -> dict[str, Any]:
     return {
         "answers": answers,
         "proposal": answers.proposal,
-        "reach": reach_in_words(answers.proposal.reach),
+        "reach": joined(reach_in_words(answers.proposal.reach), " "),
         "outcomes": [
             (choice_of(one.settings), outcome_in_words(one, glance, spoken), one.why) for one in answers.outcomes
         ],

@@ -17,14 +17,20 @@ def proposal_in_words(proposal: Proposal) -> list[str]:
     return [printable(one) for one in _lines(proposal)]
 
 
-def reach_in_words(reach: Reach) -> str:
-    """What so many rows can show.
+def reach_in_words(reach: Reach) -> list[str]:
+    """What so many rows can show: a difference that a test finds, and a limit on the worst group that passes.
 
     Examples
     --------
-    >>> reach_in_words(Reach(20_000, 4_000, 0.1, 0.0544, True))
-    'Of 20,000 rows 4,000 are kept for testing: a group of 10.0 % of the people shows a difference from 5.4 points.'
+    >>> for sentence in reach_in_words(Reach(20_000, 4_000, 0.1, 0.0544, True, 0.05, 0.0652)):
+    ...     print(sentence)
+    Of 20,000 rows 4,000 are kept for testing: a group of 10.0 % of the people shows a difference from 5.4 points.
+    If no group from 5.0 % of the people on fares worse, a limit on the worst group of about 6.5 points passes.
     """
+    return [_test_in_words(reach), *([_limit_in_words(reach)] if reach.is_rate else [])]
+
+
+def _test_in_words(reach: Reach) -> str:
     known = {"N": words.count(reach.rows), "Ntest": words.count(reach.test_rows), "share": words.percent(reach.share)}
     if reach.difference is None:
         return say(
@@ -35,6 +41,20 @@ def reach_in_words(reach: Reach) -> str:
         "Of {N} rows {Ntest} are kept for testing: a group of {share} of the people shows a difference from {size}.",
         **known,
         size=words.size(reach.difference, "rate" if reach.is_rate else "value"),
+    )
+
+
+def _limit_in_words(reach: Reach) -> str:
+    share = words.percent(reach.ruled_out_from)
+    if reach.settled_limit is None:
+        return say(
+            "No limit on the worst group passes: of so few rows groups from {share} of the people on are too small.",
+            share=share,
+        )
+    return say(
+        "If no group from {share} of the people on fares worse, a limit on the worst group of about {size} passes.",
+        share=share,
+        size=words.size(reach.settled_limit, "rate"),
     )
 
 
@@ -58,7 +78,7 @@ def _lines(proposal: Proposal) -> Iterator[str]:
     if proposal.alternatives:
         yield f"Could be measured instead: {listed([' and '.join(one.columns) for one in proposal.alternatives])}."
     yield from proposal.roles_in_words()
-    yield reach_in_words(proposal.reach)
+    yield from reach_in_words(proposal.reach)
     if proposal.doubts:
         yield "To look at:"
         yield from (f"- {one}" for one in proposal.doubts)

@@ -1,11 +1,14 @@
 """The planner against simulation and against its own inverse."""
 
 import numpy as np
+import pandas as pd
 import pytest
 
+from bdt_core import find_worst_groups
 from bdt_core.errors import SpecError
 from bdt_core.inference import compare_counts
 from bdt_core.inference.plan import plan
+from bdt_core.inference.settled import rows_to_settle, settled_limit
 
 
 def test_a_group_of_the_planned_size_shows_the_difference_as_often_as_promised():
@@ -77,3 +80,41 @@ def test_five_rows_a_person_that_say_the_same_need_five_times_the_rows(limit):
         assert one.rows_needed == pytest.approx(5 * each.rows_needed, rel=0.02)
     with pytest.raises(SpecError, match="design_effect must be 1 or more"):
         plan(8_000, base_rate=0.2, difference=0.12, design_effect=0.5)
+
+
+@pytest.mark.parametrize(("columns", "base_rate"), [(6, 0.15), (12, 0.05)])
+def test_where_nobody_fares_worse_the_search_rules_out_about_what_the_plan_says(columns, base_rate):
+    rng = np.random.default_rng([8, columns])
+    n, known = 3_000, []
+    for _ in range(4):
+        numbers = {f"number {one}": rng.normal(size=n).round(2) for one in range(columns // 2)}
+        values = {f"value {one}": rng.choice(list("abcde"), n) for one in range(columns // 2)}
+        frame = pd.DataFrame({**numbers, **values, "harmed": (rng.random(n) < base_rate).astype(int)})
+        found = find_worst_groups(frame, outcome="harmed", better="lower", permutations=19)
+        known.append([found.ruled_out(share).largest_difference for share in (0.02, 0.05, 0.1, 0.2)])
+    rows = [row for row in plan(n, base_rate=base_rate, difference=0.1).by_share if 0.02 <= row.share <= 0.2]
+    assert [row.settled_limit for row in rows] == pytest.approx(np.mean(known, axis=0), rel=0.2)
+
+
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.5])
+@pytest.mark.parametrize("limit", [0.02, 0.2, 0.9])
+def test_a_limit_takes_the_rows_that_settle_it_and_no_fewer(share, limit):
+    rows = rows_to_settle(limit, base_rate=0.2, share=share)
+    assert settled_limit(rows, base_rate=0.2, share=share) <= limit
+    fewer = settled_limit(rows - 1, base_rate=0.2, share=share)
+    assert fewer is None or fewer > limit
+
+
+def test_rows_for_a_limit_are_those_for_the_difference_where_no_limit_is_named():
+    named = plan(20_000, base_rate=0.2, difference=0.12, limit=0.05)
+    without = plan(20_000, base_rate=0.2, difference=0.05)
+    assert (named.limit_to_settle, without.limit_to_settle) == (0.05, 0.05)
+    assert [row.rows_to_settle for row in named.by_share] == [row.rows_to_settle for row in without.by_share]
+
+
+def test_rows_that_say_the_same_settle_what_as_many_persons_do():
+    persons = plan(8_000, base_rate=0.2, difference=0.12)
+    rows = plan(40_000, base_rate=0.2, difference=0.12, design_effect=5.0)
+    for one, each in zip(rows.by_share, persons.by_share, strict=True):
+        assert one.settled_limit == each.settled_limit
+        assert one.rows_to_settle == pytest.approx(5 * each.rows_to_settle, rel=0.1)  # to two digits

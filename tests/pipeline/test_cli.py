@@ -10,6 +10,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -17,6 +18,7 @@ from typer.testing import CliRunner, Result
 
 from bdt_core.audit import audit
 from bdt_core.harmless import without_controls
+from bdt_core.inference.settled import settled_limit
 from bdt_core.spec import LANGUAGES, AuditSpec, load_spec, parse_spec
 from bdt_core.spec.audit_spec import SAID
 from bdt_core.table.sources import read_table
@@ -185,6 +187,24 @@ def test_init_writes_a_specification_that_runs(data: str, bdt: Callable[..., Res
     }  # fmt: skip
     people = read_table(str(spec.source.path)).head(8_000)  # the source that it names; not of all is it asked
     assert audit(people, parse_spec({**told, **fewer_draws})).document["clusters"]
+
+
+def test_init_says_which_limit_on_the_worst_group_the_rows_settle(bdt: Callable[..., Result], tmp_path: Path) -> None:
+    rng = np.random.default_rng(9)
+    table = pd.DataFrame({"age": rng.normal(50, 9, 2_000).round(1), "fined": (rng.random(2_000) < 0.2).astype(int)})
+    for rows in (2_000, 400):
+        table[:rows].to_csv(tmp_path / f"fines{rows}.csv", index=False)
+        settled = settled_limit(rows, base_rate=table["fined"][:rows].mean(), share=0.05)
+        sentence = (
+            "No limit on the worst group passes: of so few rows groups from 5.0 % of the people on are too small."
+            if settled is None
+            else "If no group from 5.0 % of the people on fares worse, a limit on the worst group of about "
+            f"{100 * settled:.1f} points passes."
+        )
+        assert (settled is None) == (rows == 400)
+        result = bdt("init", f"fines{rows}.csv")
+        assert sentence in " ".join(result.stdout.split())
+        assert f"# {sentence}\n" in (tmp_path / f"fines{rows}.yaml").read_text()
 
 
 def test_init_asks_who_wants_a_positive_prediction(

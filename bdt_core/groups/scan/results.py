@@ -13,6 +13,7 @@ from bdt_core.groups.cells import CodedColumn, LeftOutColumn, OrderedColumn
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.groups.results import GroupsFound, OfConditions
 from bdt_core.inference.alike import AlikeComparison
+from bdt_core.inference.settled import about
 from bdt_core.metrics import Better, Directed
 from bdt_core.said import Text, say
 from bdt_core.table.summaries import Drawn
@@ -163,9 +164,7 @@ class Certificate:
         times = math.inf if limit == difference else max(1.0, ((bound - difference) / (limit - difference)) ** 2)
         if times > _MOST_TIMES:
             return None
-        rows = math.ceil(self.rows * times - 1e-6)
-        digit = int(10 ** max(len(str(rows)) - 2, 0))
-        return math.ceil(rows / digit) * digit
+        return about(math.ceil(self.rows * times - 1e-6))
 
 
 @dataclass(frozen=True)

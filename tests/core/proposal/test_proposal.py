@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.errors import DataError
+from bdt_core.inference.settled import settled_limit
 from bdt_core.proposal import Proposal, looks, propose
 from bdt_core.spec import parse_spec
 from bdt_core.table.validate import validate
@@ -304,6 +305,20 @@ def test_what_the_rows_can_show_is_the_plan_s_difference(people: Callable[..., p
     by_share = {one.share: one for one in plan(N, base_rate=float(frame_rate), difference=0.1).by_share}
     assert rate.difference == pytest.approx(by_share[rate.share].detectable)
     assert rate.test_rows == 80
+
+
+def test_which_limit_on_the_worst_group_passes_is_the_plan_s_too() -> None:
+    rng = np.random.default_rng(6)
+    table = pd.DataFrame({"age": rng.normal(50, 9, 2_000).round(1), "granted": (rng.random(2_000) < 0.9).astype(int)})
+    refused = 1.0 - float(table["granted"].mean())
+    found = checked(table)
+    assert found.measured.settings.better == "higher"
+    expected = settled_limit(2_000, base_rate=refused, share=0.05)
+    assert found.reach.settled_limit == pytest.approx(expected)
+    assert checked(table.iloc[:599]).reach.settled_limit is None  # 5 of 100 are fewer than the 30 people of a group
+    assert checked(table.iloc[:600]).reach.settled_limit is not None
+    amounts = table[["age"]].assign(error=rng.normal(size=2_000))
+    assert (checked(amounts).reach.is_rate, checked(amounts).reach.settled_limit) == (False, None)
 
 
 def test_groups_are_searched_where_there_is_nothing_else() -> None:

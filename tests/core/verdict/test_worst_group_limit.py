@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+import re
 from dataclasses import replace
 from functools import cache
 from typing import Any
@@ -15,11 +16,16 @@ import pytest
 from bdt_core.audit import AuditResult, audit
 from bdt_core.errors import DataError, SpecError
 from bdt_core.groups.scan.results import WorstGroups
+from bdt_core.report.catalogue import say_in
+from bdt_core.report.comment import render_comment
 from bdt_core.report.figures import figure_data, figure_svg
 from bdt_core.report.gate_result import build_gate_result
+from bdt_core.report.junit import render_junit
 from bdt_core.report.markdown import render_markdown
+from bdt_core.report.printed import printed
 from bdt_core.spec import WorstGroupLimit, parse_spec
 from bdt_core.verdict import WorstGroupLimitResult, judge_worst_group
+from bdt_core.verdict.worst_group import settled_limit
 from tests.core.report.described import described
 
 BASE: dict[str, Any] = {
@@ -79,6 +85,49 @@ def test_what_is_undecided_says_how_many_rows_would_tell():
     limit = audited(0.3, 0.29).document["gate"][0]
     assert limit["rows_to_settle"] > 4000
     assert f"About {limit['rows_to_settle']:,} rows would tell." in limit["sentence"]
+
+
+def test_what_is_undecided_names_the_limit_that_these_rows_settle_and_it_passes():
+    document = audited(0.0, 0.02).document
+    (limit,) = document["gate"]
+    settled = math.ceil(limit["high"] * 1000) / 1000
+    assert f"These rows can settle a limit of {settled * 100:.1f} points." in limit["sentence"]
+    assert audited(0.0, settled).document["gate"][0]["verdict"] == "pass"
+    assert audited(0.0, settled - 0.001).document["gate"][0]["verdict"] == "inconclusive"
+    dutch = document | {"spec": document["spec"] | {"language": "nl"}}
+    size = f"{settled * 100:.1f}".replace(".", ",")
+    sentence = f"Over een grens van {size} procentpunt kunnen deze rijen wel uitsluitsel geven."
+    result = build_gate_result(dutch, 3)
+    assert sentence in render_junit(result, say_in(printed(dutch)))
+    assert sentence in render_comment(dutch, result).replace("\\", "")
+
+
+@pytest.mark.parametrize(("harm", "most"), [(0.3, 0.1), (0.0, 0.15)])
+def test_a_limit_that_is_settled_names_no_other(harm, most):
+    assert "can settle" not in audited(harm, most).document["gate"][0]["sentence"]
+
+
+def test_no_limit_is_named_that_anything_else_leaves_open():
+    limit = WorstGroupLimit(max_difference=0.02)
+    few = audit(people(0.0)[:400], BASE | {"worst_groups": {"permutations": 79}, "gate": []}).worst_groups
+    assert few.certificate.min_share > 0.05
+    assert settled_limit(limit, few) is None  # groups from 5 of 100 people on are too small to be searched
+    assert settled_limit(limit.model_copy(update={"ruled_out_from": 0.1}), few) is not None
+    harmed = people(0.0).assign(wrong=lambda table: table["wrong"].where(table["age"] > 19, 1))
+    small = audit(harmed, BASE | {"worst_groups": {"permutations": 79}, "gate": []}).worst_groups
+    assert settled_limit(limit.model_copy(update={"ruled_out_from": 0.4}), small) is None  # they are proven, and judged
+    gate = [{"check": "worst_group", "max_difference": 0.02}]
+    blank = people(0.0).assign(wrong=lambda table: table["wrong"].where((table["town"] != "mid") | (table["age"] > 50)))
+    (undecided,) = audit(blank, BASE | {"gate": gate}).document["gate"]
+    assert undecided["verdict"] == "inconclusive"
+    assert "can settle" not in undecided["sentence"]  # if these people fared badly, it would be broken
+
+
+def test_amounts_settle_a_limit_that_is_rounded_up_to_what_is_printed():
+    frame = people(0.0).assign(wrong=np.random.default_rng(5).normal(1_000.0, 300.0, 4000))
+    (limit,) = audit(frame, BASE | {"gate": [{"check": "worst_group", "max_difference": 3.0}]}).document["gate"]
+    size = re.search("These rows can settle a limit of ([0-9.]+)[.]", limit["sentence"])[1]
+    assert limit["high"] <= float(size) < limit["high"] * 1.011
 
 
 def test_without_a_number_the_limit_is_that_of_clusters():

@@ -267,6 +267,15 @@ def test_the_questions_show_what_was_understood(table: pd.DataFrame) -> None:
     assert chosen_ones == [choice_of(given.proposal.measured.settings), given.proposal.measured.settings.better]
 
 
+def test_the_page_says_which_limit_on_the_worst_group_the_rows_settle_in_dutch(table: pd.DataFrame) -> None:
+    few, many = (answers(pd.concat([table] * times, ignore_index=True)) for times in (1, 5))
+    settled = many.proposal.reach.settled_limit
+    assert settled is not None
+    size = f"{100 * settled:.1f}".replace(".", ",")
+    assert f"voor de slechtst behandelde groep van ongeveer {size} procentpunt stand." in page_of(many, "nl")
+    assert "Geen grens voor de slechtst behandelde groep houdt stand: bij zo weinig rijen" in page_of(few, "nl")
+
+
 def test_all_that_stands_on_the_pages_is_there_in_dutch() -> None:
     messages = texts("nl", PAGE)
     said = {*on_the_page(), drawing.OTHER_OUTCOME, *outcomes._OF_BOTH.values()} - {""}
