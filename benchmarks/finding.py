@@ -45,10 +45,8 @@ SIZES = (1_000, 5_000, 50_000)
 
 def scan(task: Task) -> Iterator[Bools]:
     """`find_worst_groups` as it comes."""
-    for one in find_worst_groups(
-        task.frame.assign(y=task.y), outcome="y", better="lower", random_state=task.run
-    ).groups:
-        yield one.members(task.frame)
+    for group in find_worst_groups(task.frame.assign(y=task.y), outcome="y", better="lower").groups:
+        yield group.members(task.frame)
 
 
 def hbac(task: Task) -> list[Bools]:
