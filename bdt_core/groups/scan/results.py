@@ -277,7 +277,7 @@ class WorstGroups(GroupsFound, Directed):
     {'age up to 29': 100}
     >>> round(found.at_least(found.worst), 2), found.others(found.worst)
     (0.57, 'everybody else')
-    >>> found.ruled_out(min_share=0.1) == found.certificate  # no limit names a share of its own
+    >>> found.ruled_out(min_share=0.005) == found.certificate  # no smaller groups were searched
     True
     """
 

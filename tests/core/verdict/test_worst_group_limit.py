@@ -233,7 +233,9 @@ def test_what_is_ruled_out_is_less_for_smaller_groups_and_the_figure_says_so():
     assert "limit 5.0 points" in figure_svg(result.document, "ruled_out")
     told = " ".join(render_markdown(result.document).split())
     tenth, half = (math.ceil(searched.ruled_out(share).largest_difference * 100) for share in (0.1, 0.5))
-    assert (f"up to {tenth} of 100 from 10 of 100 on, up to {half} of 100 from 50 of 100 on") in told
+    assert (
+        f"up to {tenth} of 100 in groups of at least 10 of 100, up to {half} of 100 in groups of at least 50 of 100"
+    ) in told
 
 
 def test_a_column_that_is_no_feature_can_be_searched_and_a_missing_one_is_named():
