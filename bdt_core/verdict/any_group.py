@@ -11,7 +11,7 @@ from bdt_core.spec.wording import compared_with, factors_compared
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
 from bdt_core.verdict.kinds import WORST_GROUP_COMPARED, AuditResults, PeopleLimitKind, Row, default_difference
 from bdt_core.verdict.scope import Scope, scope_of
-from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, settled_limit
+from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, ruled_out_for, settled_limit
 
 if TYPE_CHECKING:
     from bdt_core.groups.scan.results import WorstGroups
@@ -42,8 +42,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             columns = dict.fromkeys(name for facet in facets_of(limit, results.declared) for name in facet.columns)
             return scope_of("declared", **shared, columns=tuple(columns))
         alike = factors_compared(limit.of, results.outcome.spec)
-        searched = _searched(limit, results)
-        ruled_out = searched.ruled_out(limit.ruled_out_among(searched.min_share)) if searched else None
+        ruled_out = ruled_out_for(limit, _searched(limit, results))
         return scope_of(
             "groups",
             **shared,

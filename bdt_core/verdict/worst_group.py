@@ -79,7 +79,7 @@ def judge_worst_group(
         found does so by more. Otherwise inconclusive, with the number of rows that would tell.
     """
     most = default if limit.max_difference is None else limit.max_difference
-    ruled_out = worst.ruled_out(limit.ruled_out_among(worst.min_share)) if worst else None
+    ruled_out = ruled_out_for(limit, worst)
     if worst is None or ruled_out is None:
         reason: str = NOT_SEARCHED
         if worst is not None:
@@ -102,6 +102,11 @@ def judge_worst_group(
     return _result(limit, most, verdict, sentence, judged, ruled_out)
 
 
+def ruled_out_for(limit: WorstGroupLimit, worst: WorstGroups | None) -> Certificate | None:
+    """What the search rules out of the groups that a pass has to rule out; None where none could be searched."""
+    return None if worst is None else worst.ruled_out(limit.ruled_out_among(worst.min_share))
+
+
 def settled_limit(limit: WorstGroupLimit, worst: WorstGroups | None) -> float | None:
     """The least difference that, were it the limit, would pass with these rows by this search.
 
@@ -117,7 +122,7 @@ def settled_limit(limit: WorstGroupLimit, worst: WorstGroups | None) -> float | 
         As it is printed, rounded up. None where a proven group that is too small to be ruled out lies above it, or
         where too few people were there to search all groups that are limited.
     """
-    ruled_out = worst.ruled_out(limit.ruled_out_among(worst.min_share)) if worst else None
+    ruled_out = ruled_out_for(limit, worst)
     if worst is None or ruled_out is None or limit.ruled_out_among(worst.min_share) < ruled_out.min_share:
         return None
     bound = ruled_out.largest_difference
@@ -128,8 +133,7 @@ def settled_limit(limit: WorstGroupLimit, worst: WorstGroups | None) -> float | 
 
 def _of_smaller(limit: WorstGroupLimit, worst: WorstGroups, ruled_out: Certificate) -> str:
     """What is said of groups that are judged, and too small to be ruled out."""
-    searched = worst.certificate
-    least = max(limit.min_share or 0.0, ruled_out.min_share if searched is None else searched.min_share)
+    least = max(limit.min_share or 0.0, (worst.certificate or ruled_out).min_share)
     if least >= ruled_out.min_share:
         return ""
     return say(
