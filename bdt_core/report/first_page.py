@@ -326,6 +326,8 @@ class FirstPage:
         Further findings, which the annex lists.
     factors : tuple of str
         Legitimate ones.
+    nameless : bool
+        Whether columns tell that somebody is worse off, and no group says who.
     bound : Bound or None
     too_small : tuple of str
         Declared groups with too few people to be judged, the largest of them first.
@@ -390,6 +392,7 @@ class FirstPage:
     declared_worst: DeclaredWorst | None
     more_groups: int
     factors: tuple[str, ...]
+    nameless: bool
     bound: Bound | None
     too_small: tuple[str, ...]
     more_too_small: int
@@ -545,6 +548,7 @@ def _first_page(document: Document) -> FirstPage:
         declared_worst=_declared_worst(document, names, named),
         more_groups=len(findings[_NAMED:]),
         factors=tuple(map(names.column, factors_in(document.spec))),
+        nameless=not groups and scan is not None and scan.structure is not None and scan.structure.confirmed,
         bound=_bound(scan, unit, names),
         too_small=tuple(
             dict.fromkeys(

@@ -168,6 +168,47 @@ class Certificate:
 
 
 @dataclass(frozen=True)
+class Structure:
+    """Whether columns tell who fares worse beyond the confirmed groups, though no few conditions may describe how.
+
+    Attributes
+    ----------
+    p_value : float
+        Chance that trees boosted on some people expect as well how others fare, where nobody fares worse than people
+        alike in the factors and in the confirmed groups.
+    confirmed : bool
+        Whether it is at most a fifth of the level of the search.
+    rows : int
+        Of the people of whom something was expected, and who were not fitted to.
+    share : float
+        Of them, those of whom most harm was expected: about a tenth.
+    difference : float
+        How much worse these fare than people alike among the others, in the outcome's unit.
+    at_least : float
+        Its lower bound.
+
+    Examples
+    --------
+    >>> import numpy as np, pandas as pd
+    >>> from bdt_core import find_worst_groups
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame(rng.random((4000, 2)), columns=["x", "y"])
+    >>> harmed = np.hypot(frame["x"] - 0.5, frame["y"] - 0.5) < 0.2  # a disc, which no two intervals are
+    >>> frame["error"] = (rng.random(4000) < np.where(harmed, 0.5, 0.1)).astype(int)
+    >>> found = find_worst_groups(frame, outcome="error", better="lower", permutations=39, max_groups=1)
+    >>> found.structure.confirmed
+    True
+    """
+
+    p_value: float
+    confirmed: bool
+    rows: int
+    share: float
+    difference: float
+    at_least: float
+
+
+@dataclass(frozen=True)
 class SearchedColumn:
     """A column that the search used.
 
@@ -261,6 +302,8 @@ class WorstGroups(GroupsFound, Directed):
         Rows that were searched, where these are not all. What is said about a group is of all rows.
     permuted_on : Drawn or None
         Rows that were permuted, where these are not all.
+    structure : Structure or None
+        Whether columns tell more of who fares worse than the confirmed groups say; None of too few people.
     raw : WorstGroups or None
         In an audit with legitimate factors: the same search without them, in which everybody is compared with everybody
         else, and factors are searched like other columns. It has groups and a certificate of its own.
@@ -303,6 +346,7 @@ class WorstGroups(GroupsFound, Directed):
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
     limited: tuple[Certificate, ...] = ()
+    structure: Structure | None = None
     raw: WorstGroups | None = None
 
     def __post_init__(self) -> None:

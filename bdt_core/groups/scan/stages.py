@@ -23,9 +23,17 @@ from bdt_core.groups.scan.language import MAX_CONDITIONS, MAX_DESCRIBED, Languag
 from bdt_core.groups.scan.measuring import MeasuredGroup, design_effect, measure, way_to_summarise
 from bdt_core.groups.scan.null import p_value, scores_by_chance
 from bdt_core.groups.scan.reach import reach_of_bounds
-from bdt_core.groups.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
+from bdt_core.groups.scan.results import (
+    Certificate,
+    Searched,
+    SearchedColumn,
+    Structure,
+    WorstGroup,
+    WorstGroups,
+)
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
 from bdt_core.groups.scan.settings import MAX_SHARE, SEED, ScanSettings
+from bdt_core.groups.scan.structure import structure_beyond
 from bdt_core.metrics import Better, Directed
 from bdt_core.said import say
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
@@ -103,6 +111,7 @@ def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_ro
         unconfirmed=groups.unconfirmed,
         certificate=certificates[0] if certificates else None,
         limited=tuple(certificates[1:]),
+        structure=groups.structure,
         searched=Searched(
             tuple(map(SearchedColumn.of, columns)), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
         ),
@@ -171,10 +180,11 @@ def _scan_rows(
 
 @dataclass(frozen=True)
 class ScannedGroups:
-    """The confirmed groups one after the other, and the first that is not."""
+    """The confirmed groups one after the other, the first that is not, and what columns tell beyond them."""
 
     confirmed: tuple[WorstGroup, ...] = ()
     unconfirmed: WorstGroup | None = None
+    structure: Structure | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,6 +217,7 @@ class _Search:
     def groups(self) -> ScannedGroups:
         """Search, and search again with what was confirmed taken out, until nothing more is confirmed."""
         groups: list[WorstGroup] = []
+        unconfirmed = None
         climb, alike = self.climb, self.alike
         while len(groups) < self.settings.max_groups:
             group = climb.best(scored(climb.rows))
@@ -218,12 +229,21 @@ class _Search:
             )
             of_group, p = self._measured(group, climb, alike), p_value(group.score, by_chance)
             if p > self.settings.level:
-                return ScannedGroups(tuple(groups), self._named(group, of_group, p, (None, None)))
+                unconfirmed = self._named(group, of_group, p, (None, None))
+                break
             limits = self._limits(climb, group, of_group, by_chance, number)
             groups.append(self._named(group, of_group, p, limits))
             climb = replace(climb, rows=climb.rows.within(climb.rows.inside(group.state)))
             alike = alike.within(climb.language.conditions(group.state))
-        return ScannedGroups(tuple(groups))
+        return ScannedGroups(tuple(groups), unconfirmed, self._structure(climb))
+
+    def _structure(self, climb: Climb) -> Structure | None:
+        """What columns tell beyond the confirmed groups, which the rows of the climb expect."""
+        rows = climb.rows.drawn(PERMUTED_ROWS, 0)
+        structure = structure_beyond(rows, climb.language, self.settings.level, self.settings.alpha)
+        if structure is None or self.step is None:
+            return structure
+        return replace(structure, difference=structure.difference * self.step, at_least=structure.at_least * self.step)
 
     def _named(
         self, group: ScoredGroup, of_group: MeasuredGroup, p: float, limits: tuple[float | None, float | None]
