@@ -91,3 +91,12 @@ def test_what_conditions_do_not_describe_is_outside_of_the_certificate() -> None
     assert not ruled_out.DESIGNS["exclusive-or, +30"].within
     several = [ruled_out.held("exclusive-or, +30", seed) for seed in range(3)]
     assert all(one.ruled_out < one.true for one in several)
+
+
+@pytest.mark.parametrize("design", ruled_out.ENUMERATED)
+def test_the_certificate_lies_no_higher_than_the_bounds_of_all_groups(design: str, full: bool) -> None:
+    """Where all groups can be looked at: no higher by a tenth; lower by as much as a climb falls short."""
+    several = [ruled_out.enumerated(*ruled_out.ENUMERATED[design], seed) for seed in range(30 if full else 2)]
+    ratios = np.array([one.ruled_out / one.highest for one in several])
+    assert ratios.max() <= 1.1
+    assert ratios.min() >= 0.7
