@@ -171,7 +171,7 @@ def size(x: Number, unit: str) -> str:
     return say("under 0.1 points") if 0.0 < abs(x) < 0.0005 else say("{N} points", N=Numeral(f"{abs(x) * 100:.1f}"))
 
 
-def rounded_up(x: float, unit: Unit) -> float:
+def rounded_up(x: float, unit: str) -> float:
     """The least amount that is no less and that `size` prints to the last digit.
 
     Examples
@@ -183,6 +183,17 @@ def rounded_up(x: float, unit: Unit) -> float:
     step = Decimal(1).scaleb(-3 if unit == "rate" else last if x >= 1e15 else min(last, 0))
     nearest = (Decimal(x) / step).to_integral_value()
     return next(rounded for more in (0, 1) if (rounded := float((nearest + more) * step)) >= x)
+
+
+def size_at_most(x: float, unit: str) -> str:
+    """An upper bound of an amount, rounded up, so that what is printed is one, too.
+
+    Examples
+    --------
+    >>> size_at_most(0.0504, "rate"), size_at_most(12.31, "value")
+    ('5.1 points', '12.4')
+    """
+    return size(rounded_up(x, unit), unit)
 
 
 def signed(x: Number, unit: str) -> str:

@@ -357,9 +357,8 @@ def run(runs: str | None = None, only: str = "") -> None:
             beside_all = list(enumerations(pool, min(int(runs or RUNS), _ENUMERATED_RUNS)))
             tables = min(int(runs or RUNS), _HARMLESS_RUNS)
             kept, few_kept = (sum(pool.map(partial(passes, rows), range(tables))) for rows in HARMLESS)
-            record(
-                "ruled_out", recorded(lines, beside_all) | {"harmless": tables, "pass": kept[0], "few_pass": kept[1]}
-            )
+            harmless = {"harmless": tables, "pass": kept, "few_pass": few_kept}
+            record("ruled_out", recorded(lines, beside_all) | harmless)
 
 
 def recorded(lines: list[list[Any]], beside_all: list[list[Any]]) -> dict[str, Any]:

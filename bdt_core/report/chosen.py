@@ -43,6 +43,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = {
             "percent",
             "signed",
             "size",
+            "size_at_most",
             "uncapital",
             "value",
         )

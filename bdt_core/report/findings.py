@@ -62,7 +62,7 @@ def headline(findings: Findings | None, ruled_out: Certificate | None, unit: wor
         f"{words.percent(ruled_out.min_share)} to {words.percent(ruled_out.max_share)} of the people that up to "
         f"{ruled_out.max_conditions} conditions describe "
         f"and that fares worse in {short} than {than} by more than "
-        f"{words.size(ruled_out.largest_difference, unit)}; smaller differences are not."
+        f"{words.size_at_most(ruled_out.largest_difference, unit)}; smaller differences are not."
     )
 
 

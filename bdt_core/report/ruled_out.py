@@ -48,7 +48,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
         sheet.text(_NAMES, y, sheet.fit(name, _LEFT - _NAMES - 6, SMALL), size=SMALL)
         end = axis.place(certificate.largest_difference)
         sheet.box(_LEFT, y - _BAR / 2, max(end - _LEFT, 0.5), _BAR, fill=CALM_TINT, edge=CALM, round_by=0)
-        size = sheet.said(words.size(certificate.largest_difference, unit))
+        size = sheet.said(words.size_at_most(certificate.largest_difference, unit))
         sheet.text(end + 5, y, size, size=SMALL)
     for number, limit in enumerate(allowed):
         x, y = axis.place(limit), sheet.top + 14.0 * number + 7

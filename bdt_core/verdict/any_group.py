@@ -66,10 +66,11 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
     def row(self, outcome: WorstGroupLimitResult, report: Any) -> Row:
         """One-sided bounds, which are no interval: of the group that decides, and of any group."""
         row = super().row(outcome, report)
-        if outcome.broken_by is not None or outcome.difference is None:
+        if outcome.broken_by is not None or outcome.difference is None or outcome.high is None:
             return row
         unit = self.unit_of(outcome, report.bias_variable.unit)
-        difference, low, high = (words.size(x, unit) for x in (outcome.difference, outcome.low, outcome.high))
+        difference, low = (words.size(x, unit) for x in (outcome.difference, outcome.low))
+        high = words.size_at_most(outcome.high, unit)
         if outcome.group is None:
             who = _ruled_out(outcome)
             return row._replace(value=say("{who} by at most {size}", who=who, size=high), value_note="")

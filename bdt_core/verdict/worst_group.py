@@ -175,7 +175,7 @@ def _sentence(
         Nmost=words.percent(ruled_out.max_share),
         measure=of_ours(worst.outcome),
         than=of_ours(than),
-        size=words.size(ruled_out.largest_difference, unit),
+        size=words.size_at_most(ruled_out.largest_difference, unit),
         Nlevel=confidence,
     )
     if judged.verdict == "pass":
