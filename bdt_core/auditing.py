@@ -208,6 +208,9 @@ def audit(
     label: Any = NOT_GIVEN,
     prediction: Any = NOT_GIVEN,
     quantile: Any = NOT_GIVEN,
+    k: Any = NOT_GIVEN,
+    query: Any = NOT_GIVEN,
+    ranked: Any = NOT_GIVEN,
     positive: Any = NOT_GIVEN,
     better: Any = NOT_GIVEN,
     columns: Any = NOT_GIVEN,
@@ -284,6 +287,12 @@ def audit(
         Column with what the algorithm said.
     quantile : float, optional
         The quantile that is predicted, of a pinball_loss.
+    k : int, optional
+        Places that are the top of a list, of top_k.
+    query : str, optional
+        Column that names the list in which each row stands, of top_k, exposure and position.
+    ranked : {'highest_first', 'lowest_first'}, optional
+        Whose `prediction` stands first in a list.
     positive : value, optional
         Value of `label` and `prediction` that counts as positive.
     better : {'lower', 'higher'}, optional

@@ -200,6 +200,8 @@ def _check_fit(a: AuditSpec, b: AuditSpec) -> None:
     for key, of_a, of_b in (
         ("bias_variable.derive", a.bias_variable.derive, b.bias_variable.derive),
         ("bias_variable.quantile", a.bias_variable.quantile, b.bias_variable.quantile),
+        ("bias_variable.k", a.bias_variable.k, b.bias_variable.k),
+        ("bias_variable.query", *("given" if one.bias_variable.query else "not given" for one in (a, b))),
         ("bias_variable.better", a.bias_variable.better, b.bias_variable.better),
         ("favourable", a.favourable_outcome, b.favourable_outcome),
     ):
@@ -219,8 +221,16 @@ def _refuse_unknown_measures(frame: pd.DataFrame, a: AuditSpec, b: AuditSpec) ->
 def _without_measure_of(other: AuditSpec, spec: AuditSpec) -> AuditSpec:
     """In one table, what the other one measures is no feature of people."""
     bias, own = other.bias_variable, spec.bias_variable
-    used = {own.column, own.label, own.prediction, *spec.protected, *(spec.features.include or ()), *spec.carried}
-    more = [one for one in (bias.column, bias.prediction) if one is not None and one not in used]
+    used = {
+        own.column,
+        own.label,
+        own.prediction,
+        own.query,
+        *spec.protected,
+        *(spec.features.include or ()),
+        *spec.carried,
+    }
+    more = [one for one in (bias.column, bias.prediction, bias.query) if one is not None and one not in used]
     excluded = [*spec.features.exclude, *(one for one in more if one not in spec.features.exclude)]
     return spec.model_copy(update={"features": spec.features.model_copy(update={"exclude": excluded})})
 

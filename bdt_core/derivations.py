@@ -30,11 +30,18 @@ Derivation = Literal[
     "squared_error",
     "signed_error",
     "pinball_loss",
+    "top_k",
+    "exposure",
+    "position",
 ]
-Direction = Literal["lower", "named", "said"]
-"""Which way is better for people: always lower; as names say it, if they do; or as somebody has to say it."""
+Direction = Literal["lower", "higher", "named", "said"]
+"""Which way is better for people: lower, higher; as names say it, if they do; or as somebody has to say it."""
+Ranked = Literal["highest_first", "lowest_first"]
+"""Whose prediction stands first in a list: the highest, as of a score, or the lowest, as of ranks."""
 QUANTILE = 0.5
 """Of a pinball loss of which nothing is said: half the absolute error."""
+TOP_K = 10
+"""Places of a list that count as its top where nothing is said."""
 
 
 @dataclass(frozen=True)
@@ -44,12 +51,14 @@ class Derived:
     Attributes
     ----------
     name, short : str
-        In English, as in a sentence and as in a figure.
+        In English, as in a sentence and as in a figure: messages with a place for ``k``.
     description : str
-        What its mean is: a message with places for ``prediction``, ``label`` and ``quantile``.
-    direction : {"lower", "named", "said"}
+        What its mean is: a message with places for ``prediction``, ``label``, ``quantile`` and ``k``.
+    direction : {"lower", "higher", "named", "said"}
     amount : callable or None
         Of numbers: the amount, from prediction less label and the quantile, if one is asked for.
+    of_rank : callable or None
+        Of a place in a list: what it is worth, from ranks (1 is the first) and the number of places that are its top.
     event : callable or None
         Of decisions: whether it happens, from prediction and label as 1 where they are positive and 0 where not. None
         where the label says nothing: it is the prediction.
@@ -66,6 +75,7 @@ class Derived:
     description: str
     direction: Direction = "lower"
     amount: Callable[[Floats, Any], Floats] | None = None
+    of_rank: Callable[[Floats, Any], Floats] | None = None
     event: Callable[[Floats, Floats], NDArray[np.bool_]] | None = None
     among: Favourable | None = None
     harms: Favourable | None = None
@@ -74,12 +84,22 @@ class Derived:
     @property
     def of_numbers(self) -> bool:
         """Whether it says how much, and not whether."""
-        return self.amount is not None
+        return self.amount is not None or self.of_rank is not None
+
+    @property
+    def of_places(self) -> bool:
+        """Whether it is made of people's places in a list."""
+        return self.of_rank is not None
+
+    @property
+    def needs_label(self) -> bool:
+        """Whether it takes what happened."""
+        return self.amount is not None or self.event is not None
 
     @property
     def is_good_for_nobody(self) -> bool:
         """Whether it counts errors of any kind, of which more is good for nobody."""
-        return self.direction == "lower" and self.harms is None
+        return self.direction == "lower" and self.harms is None and not self.of_places
 
     def favourable(self, better: Better) -> Favourable | None:
         """Which prediction people want, where this says it."""
@@ -97,6 +117,13 @@ def are_numbers(derive: str | None) -> bool:
     """Whether columns are taken as numbers: of a derivation that computes with them, and of a column as it stands."""
     made = derived(derive)
     return made is None or made.of_numbers
+
+
+def _exposure(rank: Floats, _: Any) -> Floats:
+    """The attention that a place gets (Singh & Joachims, Fairness of Exposure in Rankings, KDD 2018)."""
+    import numpy as np
+
+    return 1.0 / np.log2(1.0 + rank)
 
 
 def _pinball(error: Any, quantile: float) -> Any:
@@ -176,6 +203,29 @@ DERIVATIONS: Mapping[str, Derived] = MappingProxyType(
             "pinball loss",
             "mean pinball loss of {prediction} and {label} at the quantile {quantile}",
             amount=_pinball,
+        ),
+        "top_k": Derived(
+            "share among the first {k}",
+            "first {k}",
+            "share of people who are among the first {k} by {prediction}",
+            direction="higher",
+            of_rank=lambda rank, k: (rank <= k).astype(float),
+            keeps_unit=False,
+        ),
+        "exposure": Derived(
+            "exposure",
+            "exposure",
+            "mean exposure by {prediction}, which is 1 in the first place",
+            direction="higher",
+            of_rank=_exposure,
+            keeps_unit=False,
+        ),
+        "position": Derived(
+            "position",
+            "position",
+            "mean position by {prediction}, where 1 is the first",
+            of_rank=lambda rank, _: rank,
+            keeps_unit=False,
         ),
     }
 )

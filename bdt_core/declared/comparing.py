@@ -86,7 +86,7 @@ def compare_declared_groups(table: Rows, spec: AuditSpec) -> DeclaredOutcomes:
         alpha=settings.alpha,
         min_rows=settings.min_rows,
         key=spec.split.key,
-        mean=everybody.mean,
+        mean=0.0 if spec.bias_variable.query else everybody.mean,  # of each list they are 0, but for the last digit
         rows=everybody.rows,
         comparisons=len(tested),
         facets=tuple(

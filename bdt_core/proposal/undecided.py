@@ -46,7 +46,8 @@ def with_proposed_roles(spec: AuditSpec, table: Source | pd.DataFrame) -> tuple[
     try:
         seen = look_at(table)
         known = {name: role for name, role in said.items() if name in seen.columns}
-        measured = (spec.bias_variable.column, spec.bias_variable.label, spec.bias_variable.prediction)
+        bias = spec.bias_variable
+        measured = (bias.column, bias.label, bias.prediction, bias.query)
         if any(name not in seen.columns for name in measured if name is not None):
             return spec, None  # the audit names the key, and what is called alike
         proposal = proposed(seen, chosen(spec.bias_variable), known)
@@ -80,6 +81,7 @@ def _used_elsewhere(spec: AuditSpec) -> set[str]:
     named = [
         *spec.carried, *spec.declared_columns, *spec.scores, *spec.features.exclude, *groups.similar_by,
         *groups.thresholds, groups.stratum, groups.label, groups.prediction, spec.split.key,
+        spec.bias_variable.query,
         local.texts if local else None,
     ]  # fmt: skip
     return {one for one in named if one is not None} - set(spec.protected)

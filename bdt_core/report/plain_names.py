@@ -28,6 +28,10 @@ class NamedMeasure:
         What really happened.
     quantile : float or None
         Of a pinball loss.
+    k : int or None
+        Places that are the top of a list.
+    query : str or None
+        What names the lists within which people are compared.
     """
 
     kind: str
@@ -35,6 +39,8 @@ class NamedMeasure:
     result: str
     outcome: str | None
     quantile: float | None = None
+    k: int | None = None
+    query: str | None = None
 
 
 class PlainNames(Names):
@@ -66,6 +72,8 @@ class PlainNames(Names):
             result=named[0] if named else self._with_value(result, positive),
             outcome=self._with_value(bias["label"], positive) if bias["label"] else None,
             quantile=bias.get("quantile"),
+            k=bias.get("k"),
+            query=self.column(bias["query"]) if bias.get("query") else None,
         )
 
     def _with_value(self, column: str, positive: Sequence[Any]) -> str:

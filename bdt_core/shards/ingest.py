@@ -11,13 +11,13 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import SourceError
+from bdt_core.errors import DataError, SourceError
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
-from bdt_core.spec import AuditSpec
+from bdt_core.spec import NEEDS_WHOLE_LISTS, AuditSpec
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
     KEY,
@@ -80,6 +80,10 @@ def ingest(
     OutputError
         The folder cannot take the shards.
     """
+    if spec.bias_variable.is_of_places:
+        raise DataError(
+            f'A table out of core {NEEDS_WHOLE_LISTS}; or give it room with "clustering.memory: in_memory".'
+        )
     say = progress or (lambda *_: None)
     announce = functools.partial(_announce, say, rows)
     parts = batches.parts() if isinstance(batches, Batches) else None

@@ -3,6 +3,7 @@
 from bdt_core.metrics import GATE_METRICS
 from bdt_core.spec.about import About, Label
 from bdt_core.spec.audit_spec import (
+    NEEDS_WHOLE_LISTS,
     SAID,
     UNANSWERED,
     AuditSpec,
@@ -42,6 +43,7 @@ from bdt_core.spec.source import Join, Source, TableSource
 __all__ = [
     "GATE_METRICS",
     "LANGUAGES",
+    "NEEDS_WHOLE_LISTS",
     "SAID",
     "SHORT",
     "UNANSWERED",

@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, get_args
 
 from pydantic import Field, field_serializer, field_validator, model_validator
 
-from bdt_core.derivations import DERIVATIONS, QUANTILE, Derivation, are_numbers
+from bdt_core.derivations import DERIVATIONS, QUANTILE, TOP_K, Derivation, Ranked, are_numbers
 from bdt_core.metrics import Favourable
 from bdt_core.spec.about import About, Counts, Label
 from bdt_core.spec.depth import LocalBiasSection, MitigationSection, SliceSearch, WorstGroupSearch
@@ -46,6 +46,11 @@ FoundBy = Literal["worst_groups", "groups", "clusters", "slices", "local_bias"]
 _WEIGHTS: dict[FoundBy, float] = {
     "worst_groups": 0.5, "groups": 0.2, "clusters": 0.1, "slices": 0.1, "local_bias": 0.1
 }  # fmt: skip
+NEEDS_WHOLE_LISTS = (
+    'works through rows in blocks, and places in a list ("bias_variable.derive: top_k", "exposure", "position") need '
+    'all of its rows at once: make a column of them beforehand and name it in "bias_variable.column"'
+)
+"""Why places are not made of a table that is worked through in blocks, and what to do."""
 SAID = ("title", "language", "labels", "units", "about", "reference")
 """Keys that say how results are told, and not how they are made."""
 _SERVED = re.compile(r"https?://[^\s/]+|\$\{\w+\}")
@@ -64,7 +69,8 @@ class BiasVariable(SpecSection):
             "positive_prediction: 0/1 on all rows. false_positive_rate: rows with a negative label only. "
             "false_negative_rate: rows with a positive label only. absolute_error, squared_error, pinball_loss: how "
             "far a predicted number is off. signed_error: prediction less label, below 0 where it is too low; say with "
-            "better whom that harms."
+            "better whom that harms. top_k, exposure, position: of people's places in a list by prediction, 1 where "
+            "it is among the first k, 1 / log2(1 + place), or the place itself."
         ),
     )
     label: str | None = Field(None, description="Column with what really happened.")
@@ -82,6 +88,27 @@ class BiasVariable(SpecSection):
             "each that it is too high 1 less that; 0.5 where nothing is said, which is half the absolute error."
         ),
         examples=[0.5, 0.9],
+    )
+    k: int | None = Field(
+        None,
+        ge=1,
+        description="Of top_k: how many places are the top of a list; 10 where nothing is said.",
+        examples=[10],
+    )
+    query: str | None = Field(
+        None,
+        description=(
+            "Of top_k, exposure and position: column that names the list in which a row stands, such as one search. "
+            "Then each row is measured less the mean of its list, so that people are compared within lists alone. "
+            "Without it the whole table is one list."
+        ),
+    )
+    ranked: Ranked | None = Field(
+        None,
+        description=(
+            "Of top_k, exposure and position: highest_first where the prediction is a score, which is so where nothing "
+            "is said; lowest_first where it holds ranks."
+        ),
     )
     better: Better = Field(
         "lower",
@@ -119,14 +146,34 @@ class BiasVariable(SpecSection):
             raise ValueError('"label" and "prediction" go with "derive", not with "column"')
         if self.quantile is not None and self.derive != "pinball_loss":
             raise ValueError('"quantile" goes with "derive: pinball_loss" alone')
+        if self.k is not None and self.derive != "top_k":
+            raise ValueError('"k" goes with "derive: top_k" alone')
+        for key in ("query", "ranked"):
+            if getattr(self, key) is not None and not self.is_of_places:
+                raise ValueError(f'"{key}" goes with "derive: top_k", "exposure" or "position" alone')
         if self.derive is not None:
             if self.prediction is None:
                 raise ValueError(f'"derive: {self.derive}" needs "prediction"')
-            if self.label is None and self.derive != "positive_prediction":
+            if self.label is None and DERIVATIONS[self.derive].needs_label:
                 raise ValueError(f'"derive: {self.derive}" needs "label"')
-        if self.derive == "pinball_loss" and self.quantile is None:
-            object.__setattr__(self, "quantile", QUANTILE)
+            if self.is_of_places and (self.label is not None or self.positive is not None):
+                raise ValueError(
+                    f'"derive: {self.derive}" takes places by "prediction" alone: leave "label" and "positive" out, or '
+                    'set "groups.label", "groups.prediction" and "groups.positive" for group metrics'
+                )
+        for key, derives, value in (
+            ("quantile", self.derive == "pinball_loss", QUANTILE),
+            ("k", self.derive == "top_k", TOP_K),
+            ("ranked", self.is_of_places, "highest_first"),
+        ):
+            if derives and getattr(self, key) is None:
+                object.__setattr__(self, key, value)
         return self
+
+    @property
+    def is_of_places(self) -> bool:
+        """Whether it is made of people's places in lists, so that all rows of a list are needed at once."""
+        return self.derive is not None and DERIVATIONS[self.derive].of_places
 
     @property
     def is_of_numbers(self) -> bool:
@@ -774,6 +821,8 @@ class AuditSpec(SpecSection):
             where = '"engine.dask"'
         elif self.room.memory == "out_of_core":
             where = '"clustering.memory: out_of_core"'
+        if where is not None and self.bias_variable.is_of_places:
+            raise ValueError(f"{where} {NEEDS_WHOLE_LISTS}")
         if where is not None and self.room.engine == "reference":
             raise ValueError(f'{where} goes with "clustering.engine: bdt"; reference needs all rows in memory')
         if where is not None and self.split.method == "stratified":

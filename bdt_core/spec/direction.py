@@ -43,13 +43,15 @@ def implied_better(derive: str | None, name: str, positive: object) -> Better | 
     ('lower', 'higher', None)
     >>> implied_better("positive_prediction", "outcome", ["refused", 1])
     'lower'
-    >>> implied_better("signed_error", "error", None) is None
-    True
+    >>> implied_better("signed_error", "error", None) is None, implied_better("exposure", "error", None)
+    (True, 'higher')
     """
     made = derived(derive)
     if made is not None and made.direction == "said":
         return None
-    if (made is not None and made.direction == "lower") or speaks_of(name, "error"):
+    if made is not None and made.direction in ("lower", "higher"):
+        return made.direction
+    if speaks_of(name, "error"):
         return "lower"
     levels = positive if isinstance(positive, list) else [positive]
     texts = [one for one in levels if isinstance(one, str)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
@@ -29,10 +30,23 @@ def wording(settings: BiasVariable) -> Wording:
         column = str(settings.column)
         return Wording(column, column, say("mean of {what}", what=Column(column)))
     known: dict[str, str] = {"label": Column(settings.label or ""), "prediction": Column(settings.prediction or "")}
-    if settings.quantile is not None:
-        known["quantile"] = Numeral(f"{settings.quantile:g}")
-    named_there = {place: known[place] for place in PLACE.findall(made.description)}
-    return Wording(made.name, made.short, say(made.description, **named_there))
+    for place, number in (("quantile", settings.quantile), ("k", settings.k)):
+        if number is not None:
+            known[place] = Numeral(f"{number:g}")
+    name, short, mean = (_filled(message, known) for message in (made.name, made.short, made.description))
+    if settings.query is None:
+        return Wording(name, short, mean)
+    return Wording(
+        say("{measured} beside the list", measured=of_ours(name)),
+        say("{measured} beside the list", measured=of_ours(short)),
+        say("{mean}, less the mean of all in the same list by {query}", mean=mean, query=Column(settings.query)),
+    )
+
+
+def _filled(message: str, known: Mapping[str, str]) -> str:
+    """A message with what its places name; without places it is looked up by what it reads."""
+    places = PLACE.findall(message)
+    return say(message, **{place: known[place] for place in places}) if places else message
 
 
 def factors_compared(of: Literal["raw", "remaining"] | None, spec: AuditSpec) -> tuple[str, ...]:

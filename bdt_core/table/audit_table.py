@@ -25,6 +25,8 @@ ROW = "(row)"
 """Column with the number of the row in the source, where something beside the table is read by it."""
 KEY = "(key)"
 """Column with the hash (uint64) of what names the person, where all rows of a person stay together."""
+LIST = "(list)"
+"""Column with the hash (uint64) of what names the list of a row, where people are measured within lists."""
 RANK = "(rank)"
 """Column with the uniform random number (uint64) by which the rows of a table that is divided by hash are drawn."""
 T = TypeVar("T")

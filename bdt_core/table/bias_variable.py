@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -18,6 +19,10 @@ from bdt_core.table.audit_table import LeftOut
 from bdt_core.table.facts import holds_dates
 from bdt_core.words import count
 
+Floats = NDArray[np.float64]
+
+_DECIMALS = 12
+"""A value less the mean of its list is the same in all lists in which it should be."""
 _LARGEST = 1e140
 """Beyond it, sums of squares leave what a float holds; and below its inverse."""
 
@@ -145,6 +150,8 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
     if made is None:
         assert settings.column is not None  # the specification checked it
         y = _numbers(frame, settings.column, "bias_variable.column")
+    elif made.of_rank is not None:
+        y, left_out = _from_places(frame, settings, made.of_rank)
     elif made.amount is not None:
         assert settings.label is not None
         assert settings.prediction is not None
@@ -160,6 +167,62 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
         left_out.append(LeftOut(say("the bias variable ({name}) is missing", name=named(settings)), missing))
     low, high = float(known.min(initial=np.inf)), float(known.max(initial=-np.inf))
     return Outcome(y, OutcomeFacts(len(y), len(known), low, high, tuple(left_out), never_positive))
+
+
+def _from_places(
+    frame: pd.DataFrame, settings: BiasVariable, of_rank: Callable[[Floats, int | None], Floats]
+) -> tuple[Floats, list[LeftOut]]:
+    """What the place of each row in its list is worth; less the mean of its list where a column names lists.
+
+    Equal predictions have the mean of the places that they take together: what is expected if chance orders them.
+    """
+    assert settings.prediction is not None
+    score = _numbers(frame, settings.prediction, "bias_variable.prediction")
+    if settings.ranked == "highest_first":
+        score = -score
+    lists = np.zeros(len(frame), dtype=np.int64)
+    if settings.query is not None:
+        lists = pd.factorize(frame[settings.query])[0].astype(np.int64)
+    standing = ~np.isnan(score)
+    nowhere = standing & (lists < 0)
+    order = np.lexsort((score, lists))
+    order = order[(standing & ~nowhere)[order]]
+    lists, score = lists[order], score[order]
+    list_starts = _starts(lists)
+    sizes = _sizes(list_starts, order.size)
+    place = (np.arange(order.size) - np.repeat(list_starts, sizes) + 1).astype(np.float64)
+    values = _means(of_rank(place, settings.k), _starts(lists, score))
+    left_out: list[LeftOut] = []
+    if settings.query is not None:
+        alone = np.repeat(sizes == 1, sizes)
+        values = np.where(alone, np.nan, np.round(values - _means(values, list_starts), _DECIMALS))
+        query = Column(settings.query)
+        left_out = [
+            LeftOut(say("{query} is missing, so that their list is not known", query=query), int(nowhere.sum())),
+            LeftOut(say("nobody else is in their list by {query}", query=query), int(alone.sum())),
+        ]
+    y = np.full(len(frame), np.nan)
+    y[order] = values
+    return y, [one for one in left_out if one.rows]
+
+
+def _starts(*sorted_columns: NDArray[Any]) -> NDArray[np.intp]:
+    """Where other values begin than before."""
+    other = np.zeros(sorted_columns[0].size, dtype=bool)
+    for column in sorted_columns:
+        other[1:] |= column[1:] != column[:-1]
+    other[:1] = True
+    return np.flatnonzero(other)
+
+
+def _sizes(starts: NDArray[np.intp], rows: int) -> NDArray[np.intp]:
+    return np.diff(starts, append=rows)
+
+
+def _means(values: Floats, starts: NDArray[np.intp]) -> Floats:
+    """For each row the mean of the rows that it is among."""
+    sizes = _sizes(starts, values.size)
+    return np.repeat(np.add.reduceat(values, starts) / sizes, sizes) if values.size else values
 
 
 _OUTSIDE = {

@@ -29,7 +29,12 @@ def person_hashes(frame: pd.DataFrame, spec: AuditSpec) -> Hashes:
     if KEY in frame.columns:
         return np.asarray(frame[KEY].to_numpy(), dtype=np.uint64)
     assert spec.split.key is not None
-    return row_hashes(settle_type(frame[spec.split.key], "categorical").to_frame())
+    return hashes_of(frame[spec.split.key])
+
+
+def hashes_of(column: pd.Series) -> Hashes:
+    """Hash of each value of a column of names."""
+    return row_hashes(settle_type(column, "categorical").to_frame())
 
 
 def persons_of(table: Rows) -> tuple[Persons, int] | None:

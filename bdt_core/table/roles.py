@@ -34,6 +34,7 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         "bias_variable.column": [bias.column] if bias.column else [],
         "bias_variable.label": [bias.label] if bias.label else [],
         "bias_variable.prediction": [bias.prediction] if bias.prediction else [],
+        "bias_variable.query": [bias.query] if bias.query else [],
         "protected": spec.protected,
         "features.include": spec.features.include or [],
         "features.exclude": spec.features.exclude,
@@ -51,7 +52,12 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         raise DataError(f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.')
     if bias.column in included:
         raise DataError(f'Column "{bias.column}" is the bias variable; it cannot be a feature too.')
-    set_aside = {*spec.features.exclude, *spec.features.leaks, spec.split.key, *spec.scores}
+    if bias.query is not None and bias.query in {*included, *spec.declared_columns}:
+        raise DataError(
+            f'Column "{bias.query}" names the lists within which people are compared ("bias_variable.query"); it '
+            "cannot be a feature, nor name groups."
+        )
+    set_aside = {*spec.features.exclude, *spec.features.leaks, spec.split.key, bias.query, *spec.scores}
     roles: dict[str, Role] = {}
     for name in map(str, frame.columns):
         if name == bias.column:

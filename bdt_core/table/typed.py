@@ -64,7 +64,7 @@ def typed_as_audited(
         typed[name] = column if kind is None else settle_type(column, kind)
     if with_outcome:
         bias = spec.bias_variable
-        for needed in (bias.column, bias.label, bias.prediction):
+        for needed in (bias.column, bias.label, bias.prediction, bias.query):
             if needed is not None and needed not in read.columns:
                 raise DataError(f'There is no column "{needed}". {did_you_mean(needed, read.columns)}')
         typed[BIAS_VARIABLE] = pd.Series(bias_variable(read, spec.bias_variable).y)

@@ -17,6 +17,7 @@ from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import (
     BIAS_VARIABLE,
     KEY,
+    LIST,
     RANK,
     ROW,
     AuditTable,
@@ -28,7 +29,7 @@ from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.levels import warn_of_spellings
-from bdt_core.table.persons import count_persons, person_hashes
+from bdt_core.table.persons import count_persons, hashes_of, person_hashes
 from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.ranks import Hashes, content_sums, fingerprint, occurrence_numbers, rank_rows, row_hashes
 from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
@@ -247,6 +248,8 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
         key = frame[spec.split.key]
         no_key = int(key.isna().sum())
         typed[KEY] = person_hashes(frame, spec)
+    if spec.bias_variable.query is not None:
+        typed[LIST] = hashes_of(frame[spec.bias_variable.query])
     join = frame.attrs.get(JOINED) or {}
     columns = {name: one.facts for name, one in every.items()}
     kinds = {name: one.kind for name, one in every.items() if one.kind is not None}

@@ -38,6 +38,8 @@ class _BiasVariable(Part):
 class _Measure(Part):
     derive: str | None = None
     quantile: float | None = None
+    k: int | None = None
+    query: str | None = None
     better: str
 
 
@@ -139,8 +141,11 @@ def read_baseline(path: str | Path, spec: AuditSpec) -> ComparableReport:
 
 def _check_same_measure(report: ComparableReport, spec: AuditSpec, called: str) -> None:
     """Columns may be renamed, as for a new model; what is measured, and which way is worse, must stay."""
-    for key in ("derive", "quantile", "better"):
-        before, now = getattr(report.spec.bias_variable, key), getattr(spec.bias_variable, key)
+    before_and_now = report.spec.bias_variable, spec.bias_variable
+    for key in ("derive", "quantile", "k", "query", "better"):
+        before, now = (getattr(one, key) for one in before_and_now)
+        if key == "query":  # which column it is may change, too
+            before, now = ("not given" if one is None else "given" for one in (before, now))
         if before != now:
             raise SourceError(
                 f"{called} measures something else: its bias_variable.{key} is {_short(before)}, that of the "

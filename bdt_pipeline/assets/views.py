@@ -123,7 +123,7 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
     from bdt_core.table.audit_table import BIAS_VARIABLE
 
     types, bias = _types(table), table.spec.bias_variable
-    measured = [one for one in (bias.column, bias.label, bias.prediction) if one is not None]
+    measured = [one for one in (bias.column, bias.label, bias.prediction, bias.query) if one is not None]
     roles = {one.name: one.role.replace("_", " ") for one in table.columns} | {BIAS_VARIABLE: "what is measured"}
     made_of = {name: measured if name == BIAS_VARIABLE else [name] for name in types}
     return {

@@ -73,6 +73,8 @@ def write_members(result: AuditResult, stream: TextIO, path: Path) -> None:
     spec = result.test.spec
     rows = lines = 0
     with open_batches(spec.source) as batches:
+        if spec.bias_variable.is_of_places:
+            batches.batch_rows = max(batches.rows, 1)  # a list must not end with a batch
         for batch in batches:
             members = result.members(batch, as_read=True)
             members = members.astype(int)

@@ -331,6 +331,54 @@ def test_a_quantile_is_that_of_a_pinball_loss():
             parse_spec({**SMALLEST, "bias_variable": {**pinball, "quantile": quantile}})
 
 
+PLACES = {"derive": "top_k", "prediction": "score"}
+
+
+def test_places_have_their_keys_and_a_direction():
+    for derive, better in (("top_k", "higher"), ("exposure", "higher"), ("position", "lower")):
+        spec = parse_spec({**SMALLEST, "bias_variable": {**PLACES, "derive": derive}})
+        bias = spec.bias_variable
+        assert (bias.better, bias.better_by, bias.ranked) == (better, "implied", "highest_first")
+        assert (bias.k, bias.query) == (10 if derive == "top_k" else None, None)
+        assert parse_spec(spec.to_dict()) == spec
+        assert spec.group_columns() == (None, None)
+        opposite = {"lower": "higher", "higher": "lower"}[better]  # first places may be what nobody wants
+        other = parse_spec({**SMALLEST, "bias_variable": {**PLACES, "derive": derive, "better": opposite}})
+        assert other.bias_variable.better_by == "said"
+        assert direction_warnings(other.bias_variable) == []
+    named = {**PLACES, "k": 3, "query": "search", "ranked": "lowest_first"}
+    bias = parse_spec({**SMALLEST, "bias_variable": named}).bias_variable
+    assert (bias.k, bias.query, bias.ranked) == (3, "search", "lowest_first")
+
+
+@pytest.mark.parametrize(
+    ("bias", "problem"),
+    [
+        ({**PLACES, "derive": "exposure", "k": 3}, '"k" goes with "derive: top_k" alone'),
+        ({"column": "y", "query": "search"}, '"query" goes with "derive: top_k", "exposure" or "position" alone'),
+        ({**DERIVED, "ranked": "lowest_first"}, '"ranked" goes with "derive: top_k", "exposure" or "position" alone'),
+        ({**PLACES, "k": 0}, "bias_variable.k"),
+        ({**PLACES, "label": "hired"}, 'leave "label" and "positive" out'),
+        ({**PLACES, "positive": 1}, 'leave "label" and "positive" out'),
+        ({"derive": "position"}, '"derive: position" needs "prediction"'),
+    ],
+)
+def test_wrong_keys_of_places_are_named_with_a_mend(bias, problem):
+    with pytest.raises(SpecError) as caught:
+        parse_spec({**SMALLEST, "bias_variable": bias})
+    assert problem in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "where", [{"clustering": {"memory": "out_of_core"}}, {"engine": {"dask": {"local_workers": 2}}}]
+)
+def test_places_are_not_made_block_by_block(where):
+    with pytest.raises(SpecError) as caught:
+        parse_spec({**SMALLEST, "bias_variable": PLACES, **where})
+    assert "need all of its rows at once" in str(caught.value)
+    assert 'name it in "bias_variable.column"' in str(caught.value)
+
+
 def test_the_schema_has_examples_of_a_quantile():
     bias = json_schema()["$defs"]["BiasVariable"]["properties"]
     assert bias["quantile"]["examples"] == [0.5, 0.9]

@@ -166,6 +166,8 @@ CASES: dict[str, Any] = {
 }
 
 
+# Keys of another bias variable than that of the case.
+PLACES = {"k": 3, "query": "search", "ranked": "lowest_first"}
 # What a key needs beside it.
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
 NEEDED: dict[str, dict[str, Any]] = {
@@ -195,8 +197,16 @@ def test_there_is_a_case_for_every_key() -> None:
     assert set(CASES) == set(AuditSpec.model_fields)
     for key, info in AuditSpec.model_fields.items():
         # column stands in LEAST; sql and asset stand in the place of path
-        inner = set(getattr(info.annotation, "model_fields", {})) - {"column", "sql", "database", "asset"}
+        inner = set(getattr(info.annotation, "model_fields", {})) - {"column", "sql", "database", "asset", *PLACES}
         assert not inner or inner <= set(CASES[key]), key
+
+
+def test_places_in_lists_arrive() -> None:
+    bias = {"derive": "top_k", "prediction": "score", **PLACES}
+    assert (
+        spec_of(LEAST | {"bias_variable": bias}).bias_variable
+        == AuditSpec.model_validate(LEAST | {"bias_variable": bias}).bias_variable
+    )
 
 
 @pytest.mark.parametrize("key", CASES)

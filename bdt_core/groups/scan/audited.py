@@ -13,7 +13,7 @@ from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.groups.settings import searched_columns
 from bdt_core.spec import AnyLimit, AuditSpec, WorstGroupSearch
 from bdt_core.spec.wording import wording
-from bdt_core.table.audit_table import KEY
+from bdt_core.table.audit_table import KEY, LIST
 from bdt_core.table.factors import factors_of, rows_for_factors
 from bdt_core.table.rows import Rows
 
@@ -40,6 +40,7 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         spec.bias_variable.better,
         tuple(spec.legitimate),
         KEY if spec.split.key else None,
+        LIST if spec.bias_variable.query else None,
     )
     level = spec.significance.alpha * spec.search_shares["worst_groups"]
     settings = ScanSettings(

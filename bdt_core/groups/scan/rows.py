@@ -37,6 +37,9 @@ class ScanRows:
     is_rate : bool
     places : ndarray of int64, shape (n,)
         Where each stands in the table that they are made of.
+    lists : ndarray of int64, shape (n,), or None
+        Rows with the same number stand in one list, whose outcomes change places among themselves alone; from 0. Their
+        outcomes are less the mean of the list already, so that nothing else needs to know of lists.
     """
 
     cells: NDArray[np.uint16]
@@ -45,6 +48,7 @@ class ScanRows:
     persons: Numbers | None
     is_rate: bool
     places: NDArray[np.intp]
+    lists: Numbers | None = None
 
     @property
     def rows(self) -> int:
@@ -61,30 +65,40 @@ class ScanRows:
             return np.ones(self.rows)
         return np.asarray(1.0 / np.bincount(self.persons)[self.persons])
 
+    @cached_property
+    def exchangeable(self) -> Numbers:
+        """Rows with the same number may change their outcomes if nobody fares worse: alike, and in one list."""
+        if self.lists is None:
+            return self.strata
+        return dense(self.strata * (int(self.lists.max(initial=0)) + 1) + self.lists)
+
     def in_order(self) -> ScanRows:
         """The same rows in an order that depends on their content alone."""
         content = np.zeros(self.rows, dtype=np.uint64)
         for column in self.cells.T:
             content = mixed(content + column)
-        persons = () if self.persons is None else (self.persons,)
-        return self.take(np.lexsort((*persons, self.strata, self.harm, content)))
+        more = [one for one in (self.lists, self.persons) if one is not None]
+        return self.take(np.lexsort((*more, self.strata, self.harm, content)))
 
     def drawn(self, most: int, number: int) -> ScanRows:
-        """So many rows at most, at random, in their order; whole persons. Other ones in each search, by its number."""
+        """So many rows at most, at random, in their order; whole persons or lists.
+
+        Other ones in each search, by its number.
+        """
         if self.rows <= most:
             return self
         rng = np.random.default_rng([SEED + number, 3])
-        if self.persons is None:
+        together = self.lists if self.persons is None else self.persons
+        if together is None:
             return self.take(np.sort(rng.choice(self.rows, most, replace=False)))
-        persons = int(self.persons.max()) + 1
-        chosen = rng.random(persons) < most / self.rows
-        return self.take(np.flatnonzero(chosen[self.persons]))
+        chosen = rng.random(int(together.max()) + 1) < most / self.rows
+        return self.take(np.flatnonzero(chosen[together]))
 
     def take(self, rows: NDArray[np.intp]) -> ScanRows:
         """Some of them."""
-        persons = None if self.persons is None else dense(self.persons[rows])
+        persons, lists = (None if one is None else dense(one[rows]) for one in (self.persons, self.lists))
         return ScanRows(
-            self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate, self.places[rows]
+            self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate, self.places[rows], lists
         )
 
     def within(self, inside: NDArray[np.bool_]) -> ScanRows:
@@ -145,11 +159,12 @@ def scored(rows: ScanRows) -> Scored:
 
     Numbers are taken as normal scores of their ranks, so that no outlier decides (van der Waerden 1952).
     """
+    strata = rows.exchangeable
     if rows.is_rate:
-        return Scored(rows.harm, stratum_means(rows.harm, rows.strata)[rows.strata], is_rate=True)
+        return Scored(rows.harm, stratum_means(rows.harm, strata)[strata], is_rate=True)
     scores = ndtri((rankdata(rows.harm) - 0.5) / rows.rows)
-    scores -= stratum_means(scores, rows.strata)[rows.strata]
-    return Scored(scores, stratum_means(scores * scores, rows.strata)[rows.strata], is_rate=False)
+    scores -= stratum_means(scores, strata)[strata]
+    return Scored(scores, stratum_means(scores * scores, strata)[strata], is_rate=False)
 
 
 def stratum_means(values: Floats, strata: Numbers) -> Floats:

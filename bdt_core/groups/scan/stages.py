@@ -60,6 +60,8 @@ class Question(Directed):
     better : {"lower", "higher"}
     legitimate : tuple of str
     key : str or None
+    lists : str or None
+        Column with the number of each row's list, of which the outcomes are less the mean.
     """
 
     columns: tuple[str, ...]
@@ -67,6 +69,7 @@ class Question(Directed):
     better: Better
     legitimate: tuple[str, ...] = ()
     key: str | None = None
+    lists: str | None = None
 
 
 def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_rows: int) -> WorstGroups:
@@ -93,7 +96,8 @@ def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_ro
     columns, unusable = fit_columns(frame, [one for one in question.columns if one not in apart], len(frame) / rows)
     named = [LeftOutColumn(name, why) for name, why in apart.items() if name in question.columns]
     alike = fit_strata(frame, question.legitimate)
-    persons = None if question.key is None else dense(pd.factorize(frame[question.key], sort=True)[0])
+    persons = None if question.key is None else _numbered(frame[question.key])
+    lists = None if question.lists is None or persons is not None else _numbered(frame[question.lists])
     people = len(frame) if persons is None else int(persons.max()) + 1
     fewest = settings.fewest(settings.min_share, people)
     reason = _reason(columns, outcome, fewest, people, "rows" if persons is None else "persons")
@@ -101,7 +105,7 @@ def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_ro
     certificates: list[Certificate] = []
     if reason is None:
         language = Language.of(columns, frame)
-        scan_rows = _scan_rows(frame, outcome, language, alike, persons, question)
+        scan_rows = _scan_rows(frame, outcome, language, alike, persons, lists, question)
         climb = Climb(scan_rows, language, (fewest, fewest))
         search = _Search(table, frame, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
@@ -163,8 +167,18 @@ def _step(outcome: Floats) -> float | None:
     return high - low if ((outcome == low) | (outcome == high)).all() else None
 
 
+def _numbered(column: pd.Series) -> Numbers:
+    return dense(pd.factorize(column, sort=True)[0])
+
+
 def _scan_rows(
-    frame: pd.DataFrame, outcome: Floats, language: Language, alike: Alike, persons: Numbers | None, question: Question
+    frame: pd.DataFrame,
+    outcome: Floats,
+    language: Language,
+    alike: Alike,
+    persons: Numbers | None,
+    lists: Numbers | None,
+    question: Question,
 ) -> ScanRows:
     is_rate = _step(outcome) is not None
     harm = outcome * question.harm_sign
@@ -173,6 +187,7 @@ def _scan_rows(
         harm=(harm == harm.max()).astype(np.float64) if is_rate else harm,
         strata=dense(alike.of(frame)),
         persons=persons,
+        lists=lists,
         is_rate=is_rate,
         places=np.arange(len(frame)),
     ).in_order()

@@ -35,13 +35,13 @@ class Units:
 
     @classmethod
     def of(cls, rows: ScanRows) -> Units:
-        """Rows among people alike; or persons of as many rows, of whom the first row is among people alike.
+        """Rows among people alike in one list; or persons of as many rows, of whom the first row is among people alike.
 
         Where there are fewer than twenty persons of a size, neighbouring sizes are one kind.
         """
         if rows.persons is None:
             each = np.arange(rows.rows)
-            return cls(rows.strata, each, np.ones_like(each), each)
+            return cls(rows.exchangeable, each, np.ones_like(each), each)
         size = np.bincount(rows.persons)
         first, by_unit = np.cumsum(size) - size, np.argsort(rows.persons, kind="stable")
         return cls(_kinds(rows.strata[by_unit[first]], size), first, size, by_unit)

@@ -95,14 +95,16 @@ def test_every_short_word_reaches_its_key() -> None:
     from bdt_core.spec import SHORT, spec_of_keywords
 
     other = {
-        "outcome": "x", "derive": "false_positive", "label": "x", "prediction": "x", "quantile": 0.9,
-        "positive": "yes", "better": "higher", "columns": ["a"], "key": "id", "test_size": 0.4, "random_state": 7,
-        "alpha": 0.01, "min_rows": 50,
+        "outcome": "x", "derive": "false_positive", "label": "x", "prediction": "x", "quantile": 0.9, "k": 5,
+        "query": "q", "ranked": "lowest_first", "positive": "yes", "better": "higher", "columns": ["a"], "key": "id",
+        "test_size": 0.4, "random_state": 7, "alpha": 0.01, "min_rows": 50,
     }  # fmt: skip
     assert other.keys() == SHORT.keys()
     for name, (section, key) in SHORT.items():
         beside = {} if section == "bias_variable" and name in ("outcome",) else {"label": "l", "prediction": "p"}
         loss = {"derive": "pinball_loss"} if name == "quantile" else {}
+        if name in ("k", "query", "ranked"):
+            beside, loss = {"prediction": "p"}, {"derive": "top_k"}
         spec = spec_of_keywords({**beside, **loss, name: other[name]})
         assert getattr(getattr(spec, section), key) == other[name]
     assert set(AuditSpec.model_fields).isdisjoint(SHORT)

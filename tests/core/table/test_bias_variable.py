@@ -106,11 +106,98 @@ def test_missing_numbers_of_either_column_are_left_out(derive):
     assert np.isnan(y).sum() == left_out[0].rows == 15
 
 
+LISTS = pd.DataFrame(
+    {
+        "query": ["a", "b", "a", "a", "b", "c", "b", None, "a", "b"],
+        "score": [9.0, 0.2, 7.0, 7.0, 0.2, 5.0, 0.9, 1.0, None, 0.1],
+    }
+)
+"""List a: 9, then 7 twice; list b: 0.9, then 0.2 twice, then 0.1; list c: one row; a row of no list; one unranked."""
+
+
+def in_lists(derive, frame=LISTS, prediction="score", query="query", **more):
+    outcome = compute(frame, BiasVariable(derive=derive, prediction=prediction, query=query, **more))
+    return outcome.y, outcome.facts
+
+
+@pytest.mark.parametrize(
+    ("derive", "more", "of_a", "of_b"),
+    [
+        ("top_k", {"k": 1}, [1, 0, 0], [1, 0, 0, 0]),
+        ("top_k", {"k": 2}, [1, 0.5, 0.5], [1, 0.5, 0.5, 0]),
+        ("top_k", {}, [1, 1, 1], [1, 1, 1, 1]),
+        ("position", {}, [1, 2.5, 2.5], [1, 2.5, 2.5, 4]),
+        (
+            "exposure",
+            {},
+            [1, (1 / np.log2(3) + 0.5) / 2, (1 / np.log2(3) + 0.5) / 2],
+            [1, (1 / np.log2(3) + 0.5) / 2, (1 / np.log2(3) + 0.5) / 2, 1 / np.log2(5)],
+        ),
+    ],
+)
+def test_places_in_lists_by_hand(derive, more, of_a, of_b):
+    y, facts = in_lists(derive, **more)
+    assert y[[0, 2, 3]] == pytest.approx(np.array(of_a) - np.mean(of_a))
+    assert y[[6, 1, 4, 9]] == pytest.approx(np.array(of_b) - np.mean(of_b))
+    assert np.isnan(y[[5, 7, 8]]).all()
+    assert [(one.rows, str(one.reason)) for one in facts.left_out[:2]] == [
+        (1, "query is missing, so that their list is not known"),
+        (1, "nobody else is in their list by query"),
+    ]
+    assert facts.left_out[2].rows == 1
+    assert "is missing" in facts.left_out[2].reason
+
+
+def test_places_of_a_whole_table_are_not_measured_against_it():
+    y, _ = in_lists("position", query=None)
+    assert y[[0, 2, 3, 5, 7, 6, 1, 4, 9]].tolist() == [1, 2.5, 2.5, 4, 5, 6, 7.5, 7.5, 9]
+    assert np.isnan(y[8])
+    y, _ = in_lists("top_k", query=None, k=3)
+    assert np.nansum(y) == 3
+
+
+def test_ranks_stand_lowest_first():
+    ranks = LISTS.assign(rank=LISTS["score"].mul(-1).groupby(LISTS["query"]).rank(method="min"))
+    for derive in ("top_k", "exposure", "position"):
+        of_scores, _ = in_lists(derive)
+        of_ranks, _ = in_lists(derive, ranks, "rank", ranked="lowest_first")
+        assert np.array_equal(of_scores, of_ranks, equal_nan=True)
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 3), st.integers(0, 4)), min_size=2, max_size=9),
+    st.sampled_from(["top_k", "exposure", "position"]),
+    st.randoms(),
+)
+def test_equal_scores_have_the_mean_over_all_orders(rows, derive, random):
+    frame = pd.DataFrame(rows, columns=["query", "score"])
+    worth = {"top_k": lambda place: place <= 2, "exposure": lambda place: 1 / np.log2(1 + place), "position": float}
+    y, _ = in_lists(derive, frame, k=2 if derive == "top_k" else None)
+    for query, of_list in frame.groupby("query"):
+        if len(of_list) == 1:
+            assert np.isnan(y[of_list.index]).all()
+            continue
+        below = [(of_list["score"] > score).sum() for score in of_list["score"]]
+        same = [(of_list["score"] == score).sum() for score in of_list["score"]]
+        expected = np.array(
+            [np.mean([worth[derive](b + 1 + j) for j in range(s)]) for b, s in zip(below, same, strict=True)]
+        )
+        assert y[of_list.index] == pytest.approx(expected - expected.mean(), abs=1e-9), query
+    order = random.sample(range(len(frame)), len(frame))
+    shuffled, _ = in_lists(derive, frame.iloc[order].reset_index(drop=True), k=2 if derive == "top_k" else None)
+    assert np.array_equal(shuffled, y[order], equal_nan=True)
+
+
+def test_places_need_numbers():
+    with pytest.raises(DataError, match=r'"score" \(bias_variable\.prediction\) must be numeric'):
+        in_lists("exposure", LISTS.assign(score="high"))
+
+
 def test_every_derivation_is_registered_once():
     assert list(DERIVATIONS) == list(get_args(Derivation))
     assert derived(None) is None
     for name, made in DERIVATIONS.items():
-        ways = (made.amount is not None, made.event is not None, name == "positive_prediction")
+        ways = (made.amount is not None, made.event is not None, made.of_places, name == "positive_prediction")
         assert sum(ways) == 1, name
 
 

@@ -184,6 +184,19 @@ def test_persons_are_permuted_whole_among_those_of_as_many_rows() -> None:
     np.testing.assert_array_equal(np.sort(Units.of(alone).permuted(rng)), np.arange(200))
 
 
+def test_outcomes_change_places_within_their_list_and_stratum() -> None:
+    lists, strata = np.repeat(np.arange(40), 5), np.tile([0, 0, 0, 1, 1], 40)
+    rows = ScanRows(np.zeros((200, 1), np.uint16), np.arange(200.0), strata, None, False, np.arange(200), lists)
+    source = Units.of(rows).permuted(np.random.default_rng(4))
+    np.testing.assert_array_equal(np.sort(source), np.arange(200))
+    np.testing.assert_array_equal(lists[source], lists)
+    np.testing.assert_array_equal(strata[source], strata)
+    assert (source != np.arange(200)).mean() > 0.3
+    drawn = rows.drawn(100, 0)
+    assert 0 < drawn.rows < 200
+    assert set(np.bincount(drawn.lists)) == {5}
+
+
 def test_rows_of_one_person_count_as_one(usual: WorstGroups) -> None:
     frame = table()
     thrice = frame.assign(who=np.arange(1200)).loc[np.repeat(np.arange(1200), 3)]
