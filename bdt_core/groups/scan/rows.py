@@ -72,6 +72,11 @@ class ScanRows:
             return self.strata
         return dense(self.strata * (int(self.lists.max(initial=0)) + 1) + self.lists)
 
+    @property
+    def together(self) -> Numbers | None:
+        """Rows with the same number are not parted: those of a person, or of a list; None where any may be."""
+        return self.lists if self.persons is None else self.persons
+
     def in_order(self) -> ScanRows:
         """The same rows in an order that depends on their content alone."""
         content = np.zeros(self.rows, dtype=np.uint64)
@@ -88,11 +93,10 @@ class ScanRows:
         if self.rows <= most:
             return self
         rng = np.random.default_rng([SEED + number, 3])
-        together = self.lists if self.persons is None else self.persons
-        if together is None:
+        if self.together is None:
             return self.take(np.sort(rng.choice(self.rows, most, replace=False)))
-        chosen = rng.random(int(together.max()) + 1) < most / self.rows
-        return self.take(np.flatnonzero(chosen[together]))
+        chosen = rng.random(int(self.together.max()) + 1) < most / self.rows
+        return self.take(np.flatnonzero(chosen[self.together]))
 
     def take(self, rows: NDArray[np.intp]) -> ScanRows:
         """Some of them."""

@@ -25,7 +25,7 @@ PARTS = 5
 _SHARE_OF_LEVEL = 0.2
 """It is asked beside the search for groups and names nobody: one in a hundred audits of harmless people may say it."""
 _FEWEST = 400
-"""People without whom trees learn nothing that lasts."""
+"""People, or lists of them, without whom trees learn nothing that lasts."""
 _TREES, _LEAVES, _LEAF_ROWS = 50, 8, 20
 _MOST_EXPECTED = 0.1
 """Of the people, those of whom most is expected: how they fare says how strong what was seen is."""
@@ -50,7 +50,7 @@ def structure_beyond(rows: ScanRows, language: Language, level: float, alpha: fl
     Structure or None
         None where there are too few people.
     """
-    unit = np.arange(rows.rows) if rows.persons is None else rows.persons
+    unit = np.arange(rows.rows) if rows.together is None else rows.together
     units = int(unit.max()) + 1
     if units < _FEWEST:
         return None
