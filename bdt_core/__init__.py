@@ -1,7 +1,7 @@
 """The method of the bias audit: plain Python, usable in a notebook, without any orchestrator.
 
 Start with :func:`audit`; :func:`compare` holds two models against each other. `HBAC`, `LOGAN`, `bias_metrics`,
-`find_slices`, `find_worst_groups`, `GroupThresholds` and `reweigh` are parts of the method.
+`find_slices`, `find_worst_groups`, `find_miscalibrated_groups`, `GroupThresholds` and `reweigh` are parts of it.
 Importing the package costs nothing: what is named here is loaded when it is first used.
 """
 
@@ -13,6 +13,7 @@ from bdt_core.on_demand import lend, loader
 
 if TYPE_CHECKING:
     from bdt_core.auditing import AuditResult, audit
+    from bdt_core.calibration import find_miscalibrated_groups
     from bdt_core.clustering import HBAC
     from bdt_core.comparing import compare
     from bdt_core.fairness import bias_metrics
@@ -32,6 +33,7 @@ __all__ = [
     "audit",
     "bias_metrics",
     "compare",
+    "find_miscalibrated_groups",
     "find_slices",
     "find_worst_groups",
     "reweigh",
@@ -46,6 +48,7 @@ _HOMES = {
     "audit": ".auditing",
     "bias_metrics": ".fairness",
     "compare": ".comparing",
+    "find_miscalibrated_groups": ".calibration",
     "find_slices": ".groups.slices",
     "find_worst_groups": ".groups.scan",
     "reweigh": ".mitigation",

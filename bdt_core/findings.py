@@ -10,6 +10,7 @@ from bdt_core.result import Shown
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bdt_core.calibration import Calibration
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
@@ -63,6 +64,8 @@ class AuditFindings:
         The bias variable of every declared group; None when none were declared.
     group_counts, group_metrics, group_scores : optional
         Of declared groups; None when none were declared.
+    calibration : Calibration, optional
+        For whom the score is too low or too high; None without a score, a label or a search for the worst group.
     pooled_groups : PooledGroups, optional
         Intersections of declared columns, estimated with help of each other.
     selection_rules : SelectionRules, optional
@@ -91,6 +94,7 @@ class AuditFindings:
     group_counts: GroupCounts | None = None
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
+    calibration: Calibration | None = None
     pooled_groups: PooledGroups | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None

@@ -166,6 +166,8 @@ class ScoreMetric(PerGroupMetric):
         Which way people are better off, if either.
     is_ratio : bool
         Whether it is 1, not 0, without bias.
+    signed : bool
+        Whether it has two directions, neither of them good, so that a largest value is meant in both.
     short_names : tuple of str
 
     Raises
@@ -194,6 +196,7 @@ class ScoreMetric(PerGroupMetric):
     undefined: str = "undefined for these labels and predictions"
     better: Better | None = None
     is_ratio: bool = False
+    signed: bool = False
     short_names: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
@@ -489,6 +492,7 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
         ScoreMetric(name="mean_score", words="Mean score", shown=("label",), of_scores=True),
         ScoreMetric(name="brier_score", words="Brier score", short_names=("brier",), of_scores=True),
         ScoreMetric(name="calibration_error", words="Calibration error", of_scores=True),
+        ScoreMetric(name="calibration_gap", words="Calibration gap", signed=True, of_scores=True),
         ScoreMetric(
             name="observed_to_expected", words="Observed positives per expected one", is_ratio=True, of_scores=True
         ),
@@ -891,8 +895,15 @@ def is_ratio(metric: str) -> bool:
 
 
 def is_signed(metric: str) -> bool:
-    """Whether one of Clarify's metrics, named as in the results, has two directions."""
-    return metric in CLARIFY and CLARIFY[metric].signed
+    """Whether a metric of scores, or one of Clarify's, named as in the results, has two directions.
+
+    Examples
+    --------
+    >>> [is_signed(one) for one in ("DPPL", "calibration_gap", "DI", "calibration_error")]
+    [True, True, False, False]
+    """
+    entry = METRICS.get(metric)
+    return isinstance(entry, ClarifyMetric | ScoreMetric) and entry.signed
 
 
 def depends_on_favourable(metric: str, *, both_ways: bool = False) -> bool:

@@ -18,6 +18,7 @@ from bdt_core.spec import AuditSpec, Clustering, Significance, Source, Split
 if TYPE_CHECKING:
     import pandas as pd
 
+    from bdt_core.calibration import Calibration
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
@@ -236,6 +237,18 @@ STAGES: tuple[Stage, ...] = (
         asked_by="facets",
         description="One number per grouping, 0 when all groups have the same rates: with its interval, and the score "
         "that chance alone would give.",
+    ),
+    Stage(
+        result="calibration",
+        method="measure_calibration",
+        arguments=("table", "group_counts?", "group_metrics?", "spec"),
+        title="look for whom the score is off",
+        asset="calibration",
+        kind="bdt_core.calibration.results:Calibration",
+        section="worst_groups",
+        asked_by="asks_calibration",
+        description="Whether the score, as the chance of a positive label, is right for everybody: the people for whom "
+        "it is too low or too high, by how much at most for any other group, and how it fits declared groups.",
     ),
     Stage(
         result="selection_rules",
@@ -517,6 +530,14 @@ class Stages:
         from bdt_core.fairness.declared_groups import score_groups
 
         return score_groups(counts, settings)
+
+    def measure_calibration(
+        self, table: Rows, counts: GroupCounts | None, metrics: GroupMetrics | None, spec: AuditSpec
+    ) -> Calibration:
+        """Say for whom the score is too low or too high."""
+        from bdt_core.calibration.audited import measure_calibration
+
+        return measure_calibration(table, counts, metrics, spec)
 
     def apply_selection_rules(
         self, counts: GroupCounts, source: pd.DataFrame | ShardedTable, spec: AuditSpec

@@ -7,6 +7,7 @@ import inspect
 import sys
 
 NAMES = (
+    "calibration",
     "contradictions",
     "cost_model",
     "definitions",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtr
 
 from bdt_core.fairness.confusion import Floats
 from bdt_core.fairness.counting import MAX_WEIGHT
@@ -36,6 +37,8 @@ def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[s
         - calibration_error: mean over rows of |rate of positives - mean score| of their bin, 10 bins of equal
           width (expected calibration error); lower is better. It is above 0 for a calibrated score too, the more
           so with few rows; its interval, from Wilson's of all bins at once, starts at 0 then.
+        - calibration_gap: share of positives less mean score, in [-1, 1]; 0 when calibrated in the large, above 0 where
+          the score is too low, below 0 where it is too high. See `gap_limits`.
         - observed_to_expected: positives over the sum of scores; 1 when calibrated in the large.
 
     Notes
@@ -85,16 +88,58 @@ def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[s
             np.nan_to_num(observed) * effective, effective, contrasts_critical_value(1, 1 - alpha)
         )
         ratio = (observed / mean, (low / mean, high / mean))
+        gap = observed - mean
+        residuals = np.maximum(brier - gap**2, 0.0) * correction  # sums of squares are exact, so is their variance
+        gaps = gap_limits(np.nan_to_num(observed), mean, residuals, effective, contrasts_critical_value(1, 1 - alpha))
     out = {
         "mean_score": measured(mean, (np.maximum(mean_low, 0), np.minimum(mean_high, 1)), empty, raw, positives),
         "brier_score": measured(brier, (np.maximum(brier_low, 0), np.minimum(brier_high, 1)), empty, raw, positives),
         "calibration_error": _calibration_error(count, total, effective, empty, alpha),
+        "calibration_gap": measured(gap, gaps, empty, raw, positives),
         "observed_to_expected": measured(*ratio, first(empty, where(mean == 0, "all scores are 0")), raw, positives),
     }
     if table.label is None:
         reason = "no label column was named"
         out.update({name: nothing(size, reason, raw) for name in out if name != "mean_score"})
     return out
+
+
+def gap_limits(share: Floats, mean_score: Floats, variance: Floats, n: Floats, reach: float) -> tuple[Floats, Floats]:
+    """Limits of the share of positives less the mean score.
+
+    Parameters
+    ----------
+    share, mean_score : ndarray of float64
+        Of positives, and of the scores of the same rows.
+    variance : ndarray of float64
+        Of label less score, from row to row.
+    n : ndarray of float64
+        Rows, or as many as they are worth.
+    reach : float
+        Standard errors of a normal distribution.
+
+    Returns
+    -------
+    tuple of ndarray of float64
+        The wider of two on either side: Student's of the residuals, and Wilson's of the positives about the mean score.
+        The second holds where few rows are positive, so that they may not tell their spread: outcomes of unequal
+        chances spread no more than those of equal ones (Hoeffding 1956).
+
+    References
+    ----------
+    Hoeffding, W. (1956). On the distribution of the number of successes in independent trials. Annals of Mathematical
+    Statistics 27, 713-721.
+
+    Examples
+    --------
+    >>> low, high = gap_limits(*np.array([[0.0], [0.01], [0.0001], [100.0]]), reach=1.96)
+    >>> low.round(3).tolist(), high.round(3).tolist()
+    ([-0.012], [0.027])
+    """
+    confidence = 1.0 - 2.0 * float(ndtr(-reach))
+    low, high = mean_interval(share - mean_score, variance, n, confidence)
+    of_share = wilson_limits(share * n, n, reach)
+    return np.minimum(low, of_share[0] - mean_score), np.maximum(high, of_share[1] - mean_score)
 
 
 def score_moments(table: CountTable) -> tuple[Floats, Floats] | None:

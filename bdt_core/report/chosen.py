@@ -9,6 +9,7 @@ from typing import Any
 from bdt_core import metrics, words
 from bdt_core.report import (
     apart,
+    calibration,
     characteristics,
     clusters,
     declared,
@@ -107,6 +108,7 @@ GLOBALS: Mapping[str, Any] = {
     "figures_of_depth": figures_of_depth.figures_of_depth,
     "check_in_words": check_in_words,
     "of_apart": apart,
+    "of_calibration": calibration,
     "of_characteristics": characteristics,
     "of_clusters": clusters,
     "of_declared": declared,

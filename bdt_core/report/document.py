@@ -13,6 +13,7 @@ from typing import Annotated, Any, Literal, TypeVar
 
 from pydantic import Field, PrivateAttr
 
+from bdt_core.calibration.results import Calibration
 from bdt_core.clustering.stability import Word
 from bdt_core.declared import DeclaredOutcomes
 from bdt_core.fairness.characteristics import Characteristics
@@ -351,6 +352,7 @@ class Document(Part):
     proxies: tuple[ClusterProxy, ...]
     declared_outcomes: DeclaredOutcomes | None = None
     groups: Groups | None
+    calibration: Calibration | None = None
     pooled_groups: PooledGroups | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
@@ -367,7 +369,9 @@ class Document(Part):
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
         left_out |= {
-            name: True for name in ("drawn", "selection_rules", "publication", "blanks") if getattr(self, name) is None
+            name: True
+            for name in ("drawn", "selection_rules", "publication", "blanks", "calibration")
+            if getattr(self, name) is None
         }
         if not self.data.notes:
             left_out["data"] = {"notes"}

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 from bdt_core.report import (
     apart,
+    calibration,
     clusters,
     first_page,
     groups,
@@ -117,6 +118,7 @@ def draw_onto(document: AnyDocument, name: str, axes: Callable[[float, float], A
 FIGURES: dict[str, Callable[[Printed, FigureWords], Sheet]] = {
     "first_page": first_page.draw,
     "worst_groups": worst_groups.draw,
+    "calibration": calibration.draw,
     "clusters": clusters.draw,
     "apart": apart.draw,
     **{name: partial(groups.draw, name=name) for name in (f"groups_{i}" for i in range(1, groups.FIGURES_SHOWN + 1))},

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from bdt_core.report import local_bias, mitigation, slices
+from bdt_core.report import calibration, local_bias, mitigation, slices
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Document
@@ -16,6 +16,7 @@ def figures_of_depth(document: Document) -> tuple[str, ...]:
     there = {
         "worst_groups": document.worst_groups and document.worst_groups.groups,
         "ruled_out": document.worst_groups and document.worst_groups.limited,
+        "calibration": document.calibration and calibration.drawn_facet(document.calibration),
         "slices": searched and slices.drawn_slices(searched),
         "slices_lattice": searched and len(searched.lattice) > 1,
         "local_bias": local and any(local_bias.pair(one) for one in local.logan.clusters),

@@ -211,6 +211,8 @@ class Judged:
     default : bool
         Whether nobody set the allowed difference.
     width : str or None
+    is_of_score : bool
+        Whether it allows a score to be off, and no difference.
     """
 
     people: str
@@ -222,6 +224,7 @@ class Judged:
     allowed: Amount
     default: bool
     width: str | None
+    is_of_score: bool = False
 
 
 @dataclass(frozen=True)
@@ -626,7 +629,7 @@ def _judged(document: Document, unit: Unit, names: PlainNames) -> Iterator[Judge
     for limit in _searched(document):
         scope, own = limit.scope, _unit_of_limit(limit, unit)
         yield Judged(
-            people=scope.people,
+            people="groups" if scope.people == "scored" else scope.people,
             conditions=scope.conditions,
             tested=scope.tested,
             columns=tuple(map(names.column, scope.columns)),
@@ -635,6 +638,7 @@ def _judged(document: Document, unit: Unit, names: PlainNames) -> Iterator[Judge
             allowed=amount_of_difference(limit.limit, own, names),
             default=scope.default,
             width=scope.width,
+            is_of_score=scope.people == "scored",
         )
 
 
@@ -678,7 +682,9 @@ def _declared_worst(
 
 def _breaking(document: Document, findings: Sequence[Finding]) -> tuple[Sequence[GroupCondition], str | None]:
     """Who is judged to break the limit for any group, unless somebody who is named breaks it."""
-    broken = [one for one in _searched(document) if one.verdict == "fail" and one.scope.people != "places"]
+    broken = [
+        one for one in _searched(document) if one.verdict == "fail" and one.scope.people not in ("places", "scored")
+    ]
     least = [one.low if one.remaining is None else one.remaining.remaining_low for one in findings]
     if not broken or any(low > broken[0].limit for low in least):
         return (), None

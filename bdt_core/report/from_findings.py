@@ -85,6 +85,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         **_of_clusters(clusters, significance, differences, train, outcome),
         declared_outcomes=findings.declared,
         groups=None if metrics is None else _groups(metrics, scores),
+        calibration=findings.calibration,
         pooled_groups=findings.pooled_groups,
         selection_rules=findings.selection_rules,
         characteristics=findings.characteristics,

@@ -17,6 +17,7 @@ BODY = ("remarks", "findings", "declared", "groups", "selection_rules", "gate", 
 """Sections for whoever wants to know more than the first page says, in their order."""
 ANNEX = (
     "worst_groups",
+    "calibration",
     "clusters",
     "differences",
     "proxies",

@@ -603,6 +603,11 @@ class AuditSpec(SpecSection):
         return bool(self.characteristics)
 
     @property
+    def asks_calibration(self) -> bool:
+        """Whether it is looked at for whom a score is off: wherever groups are searched and a score has a label."""
+        return self.worst_groups is not None and self.groups.score is not None and self.group_columns()[0] is not None
+
+    @property
     def favourable_outcome(self) -> Favourable | None:
         """Which prediction and label people want: as declared, else as the bias variable says, if it does."""
         return self.favourable or favourable_by(self.bias_variable.derive, self.bias_variable.better)
@@ -670,7 +675,14 @@ class AuditSpec(SpecSection):
             names += [self.groups.score] if local.metric == "auc" and self.groups.score else []
         if self.mitigation is not None:
             names += [*self.mitigation.facets, self.mitigation.score]
-        if self.local_bias is not None or self.mitigation is not None or self.asks_characteristics:
+        if self.asks_calibration and self.groups.score is not None:
+            names += [self.groups.score]
+        if (
+            self.local_bias is not None
+            or self.mitigation is not None
+            or self.asks_characteristics
+            or self.asks_calibration
+        ):
             names += [one for one in self.group_columns() if one is not None]
         return tuple(dict.fromkeys(names))
 

@@ -267,6 +267,7 @@ class WorstGroupLimit(GateLimit):
 
     kind = "worst_group"
     counts = "outcomes"
+    results = (*_OF_PEOPLE, "calibration")
 
     check: Literal["worst_group", "declared_group"] = Field(
         "worst_group",
@@ -302,11 +303,13 @@ class WorstGroupLimit(GateLimit):
             "them out. Default: 0.05, or worst_groups.min_share where that is more."
         ),
     )
-    of: Literal["raw", "remaining"] | None = Field(
+    of: Literal["raw", "remaining", "calibration"] | None = Field(
         None,
         description=(
             "raw: the difference from everybody else. remaining: what remains of it among people alike in the "
-            "legitimate factors, the default where there are any. Two limits hold both."
+            "legitimate factors, the default where there are any. Two limits hold both. calibration: not the bias "
+            "variable, but how far groups.score is off, either way: the mean score of a group beside its share of "
+            "positive labels."
         ),
     )
     facet: str | list[str] | None = Field(
@@ -328,6 +331,11 @@ class WorstGroupLimit(GateLimit):
             raise ValueError('"facet" goes with "check: declared_group"; worst_group judges every group that is found')
         if self.check == "declared_group" and self.of == "remaining":
             raise ValueError('"of: remaining" goes with "check: worst_group"; declared groups are compared as they are')
+        if self.check == "declared_group" and self.of == "calibration":
+            raise ValueError(
+                '"of: calibration" goes with "check: worst_group"; of declared groups limit '
+                "{metric: calibration_gap, facet: COLUMN, max: 0.05} instead"
+            )
         if self.check == "declared_group" and self.ruled_out_from is not None:
             raise ValueError('"ruled_out_from" goes with "check: worst_group"; every declared group is judged')
         return self
@@ -347,6 +355,10 @@ class WorstGroupLimit(GateLimit):
         named = self.min_share is not None or self.ruled_out_from is not None
         return self.ruled_out_share if named else max(self.ruled_out_share, searched)
 
+    def check_name(self) -> str:
+        """Of its own, where it is on the score."""
+        return "calibration_of_worst_group" if self.of == "calibration" else super().check_name()
+
     def people(self) -> str:
         """A group."""
         return "group that conditions describe" if self.check == "worst_group" else "declared group"
@@ -355,12 +367,25 @@ class WorstGroupLimit(GateLimit):
         """Everybody else, or people alike."""
         return compared_with(self.of, spec)
 
+    def question(self, spec: AuditSpec) -> str:
+        """Whether people fare worse by more, or a score is off by more."""
+        if self.of != "calibration":
+            return super().question(spec)
+        what = say("what is tolerated") if self.max_difference is None else Numeral(f"{self.max_difference:g}")
+        return say(
+            "Is {name} off by no more than {what} for any group that conditions describe?",
+            name=Column(spec.groups.score or ""),
+            what=what,
+        )
+
     def searches(self) -> dict[str, SpecSection]:
         """Declared groups need no search."""
         return {"worst_groups": WorstGroupSearch()} if self.check == "worst_group" else {}
 
     def problem_in(self, spec: AuditSpec) -> str | None:
-        """Nobody to be alike in, or no groups."""
+        """Nobody to be alike in, no groups, or no score that could be right."""
+        if self.of == "calibration":
+            return _problem_of_calibration(spec)
         if self.of is not None and self.check == "worst_group" and not spec.legitimate:
             return (
                 f'the gate\'s "of: {self.of}" asks for a comparison with or without legitimate factors, and none '
@@ -372,6 +397,21 @@ class WorstGroupLimit(GateLimit):
                 '"groups.facets" or in the limit\'s "facet"'
             )
         return None
+
+
+def _problem_of_calibration(spec: AuditSpec) -> str | None:
+    """What a score lacks that is to be right for everybody."""
+    if spec.groups.score is None:
+        return (
+            'the gate\'s "of: calibration" asks whether a score is right, and none is named: set "groups.score" to the '
+            "column with the predicted chance of a positive label"
+        )
+    if spec.group_columns()[0] is None:
+        return (
+            f'the gate\'s "of: calibration" holds the score "{spec.groups.score}" against what really happened: set '
+            '"groups.label" (or derive the bias_variable from a label)'
+        )
+    return None
 
 
 class SliceLimit(GateLimit):

@@ -49,12 +49,12 @@ def _filled(message: str, known: Mapping[str, str]) -> str:
     return say(message, **{place: known[place] for place in places}) if places else message
 
 
-def factors_compared(of: Literal["raw", "remaining"] | None, spec: AuditSpec) -> tuple[str, ...]:
+def factors_compared(of: Literal["raw", "remaining", "calibration"] | None, spec: AuditSpec) -> tuple[str, ...]:
     """The factors in which people are alike who are compared by a limit; none where it is on the raw difference."""
-    return () if of == "raw" else tuple(map(str, spec.legitimate))
+    return () if of in ("raw", "calibration") else tuple(map(str, spec.legitimate))
 
 
-def compared_with(of: Literal["raw", "remaining"] | None, spec: AuditSpec) -> str:
+def compared_with(of: Literal["raw", "remaining", "calibration"] | None, spec: AuditSpec) -> str:
     """Whom people are compared with by a limit."""
     return than(factors_compared(of, spec))
 

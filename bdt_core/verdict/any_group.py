@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.said import of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.spec.wording import compared_with, factors_compared
+from bdt_core.verdict.calibration import DEFAULT_GAP, gap_ruled_out_for, judge_calibration
 from bdt_core.verdict.declared_group import facets_of, judge_declared_group
 from bdt_core.verdict.kinds import WORST_GROUP_COMPARED, AuditResults, PeopleLimitKind, Row, default_difference
-from bdt_core.verdict.scope import Scope, scope_of
+from bdt_core.verdict.scope import Scope, scope_of, width_of
+from bdt_core.verdict.words import sentences
 from bdt_core.verdict.worst_group import WorstGroupLimitResult, judge_worst_group, ruled_out_for, settled_limit
 
 if TYPE_CHECKING:
@@ -24,6 +27,25 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
     about = "the worst group"
     compared = WORST_GROUP_COMPARED
     published = frozenset({"min_share"})
+
+    def judge(self, limit: WorstGroupLimit, results: AuditResults) -> WorstGroupLimitResult:
+        """By all findings of who fares worse; of a score that is off, by the search for that alone."""
+        if limit.of != "calibration":
+            return super().judge(limit, results)
+        own, scope = judge_calibration(limit, results.calibration), self._scope_of_score(limit, results)
+        return replace(own, scope=scope, sentence=sentences(own.sentence, scope.sentence))
+
+    def _scope_of_score(self, limit: WorstGroupLimit, results: AuditResults) -> Scope:
+        ruled_out = gap_ruled_out_for(limit, results.calibration)
+        most = DEFAULT_GAP if limit.max_difference is None else limit.max_difference
+        shared = self.shared_scope(limit, most, results)
+        return scope_of(
+            "scored",
+            **shared | {"measured": "calibration", "better": None, "width": width_of(most, None)},
+            min_share=limit.min_share,
+            conditions=ruled_out.max_conditions if ruled_out else None,
+            ruled_out_from=ruled_out.min_share if ruled_out else None,
+        )
 
     def by_its_own_search(self, limit: WorstGroupLimit, results: AuditResults) -> WorstGroupLimitResult:
         default = default_difference(results)
@@ -52,10 +74,17 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             ruled_out_from=ruled_out.min_share if ruled_out else None,
         )
 
+    def unit_of(self, outcome: WorstGroupLimitResult, unit: words.Unit) -> str:
+        return "rate" if outcome.is_of_score else unit
+
     def title(self, outcome: WorstGroupLimitResult) -> str:
+        if outcome.is_of_score:
+            return say("The score, for any group of conditions")
         return say("Any group of conditions") if outcome.check == "worst_group" else say("Any declared group")
 
     def subject(self, outcome: WorstGroupLimitResult, measured: str) -> str:
+        if outcome.is_of_score:
+            return say("How far the score is off for any group that conditions describe")
         if outcome.check == "worst_group":
             return say("Difference in {measure} of any group that conditions describe", measure=of_ours(measured))
         return say("Difference in {measure} of any declared group", measure=of_ours(measured))
@@ -75,7 +104,8 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
             who = _ruled_out(outcome)
             return row._replace(value=say("{who} by at most {size}", who=who, size=high), value_note="")
         bounds = say("at least {least}, {who} at most {most}", least=low, who=_ruled_out(outcome), most=high)
-        return row._replace(value=say("{size} worse", size=difference), value_note=bounds)
+        value = say("{size} off" if outcome.is_of_score else "{size} worse", size=difference)
+        return row._replace(value=value, value_note=bounds)
 
 
 def _ruled_out(outcome: WorstGroupLimitResult) -> str:

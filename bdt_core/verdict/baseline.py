@@ -183,7 +183,7 @@ def _of_the_worst(
 
 def _subject(limit: LimitOutcome) -> tuple[Any, ...]:
     """What a limit is on: limits of two reports that have the same are compared."""
-    return limit.kind, limit.check, getattr(limit, "facets", ())
+    return limit.kind, limit.check, getattr(limit, "facets", ()), getattr(limit, "is_of_score", False)
 
 
 def _worst(limit: LimitOutcome) -> _Value | None:

@@ -37,6 +37,7 @@ from bdt_core.verdict.scope import Scope, width_of
 from bdt_core.verdict.words import clauses, sentences
 
 if TYPE_CHECKING:
+    from bdt_core.calibration import Calibration
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.declared_groups import GroupMetrics, GroupScores
     from bdt_core.fairness.selection_rules import SelectionRules
@@ -78,6 +79,8 @@ class AuditResults(Protocol):
     def local_bias(self) -> LocalBias | None: ...
     @property
     def declared(self) -> DeclaredOutcomes | None: ...
+    @property
+    def calibration(self) -> Calibration | None: ...
     @property
     def ranked(self) -> Findings | None: ...
     @property

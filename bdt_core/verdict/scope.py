@@ -14,7 +14,7 @@ from bdt_core.said import Column, Numeral, Text, of_ours, say
 from bdt_core.spec.wording import than
 from bdt_core.verdict.words import sentences
 
-People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places"]
+People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places", "scored"]
 Difference = Literal["raw", "remaining"]
 
 
@@ -24,9 +24,10 @@ class Scope(Result):
 
     Attributes
     ----------
-    people : {"groups", "declared", "cluster", "clusters", "intersections", "places"}
+    people : {"groups", "declared", "cluster", "clusters", "intersections", "places", "scored"}
         Any group that conditions describe, declared groups, the most deviating cluster, each cluster, each
-        intersection, groups within each place of the data.
+        intersection, groups within each place of the data; any group that conditions describe, by how far its score is
+        off.
     conditions : int or None
         Most conditions of such a group.
     tested : int or None
@@ -50,7 +51,7 @@ class Scope(Result):
     width : {"unbreakable", "wide"} or None
         Whether the limit is so wide that hardly any data break it, or unusually wide.
     than : str or None
-        Whom people are compared with; None where it is each other, within a place.
+        Whom people are compared with; None where it is each other, within a place, or what a score says of them.
     text : str
         Of whom, in words.
 
@@ -129,12 +130,14 @@ def scope_of(
     from_share = "" if min_share is None else " of at least {N} of the people"
     at_least = {} if min_share is None else {"N": words.percent(min_share)}
     match people:
-        case "groups":
+        case "groups" | "scored":
             most = "N" if min_share is None else "Nmost"
             up_to_most = "" if conditions is None else f"up to {{{most}}} "
             describe = "one condition describes" if conditions == 1 else f"{up_to_most}conditions describe"
             up_to = {most: words.count(conditions)} if describe.startswith("up to") else {}
             who: str = say(f"any group{from_share} that {describe}", **at_least, **up_to)
+            if people == "scored":
+                who = say("the score of {people}", people=who)
         case "declared":
             # A run may declare no group and still hold the check of a limit on them, which nobody can judge then.
             if columns:
@@ -151,7 +154,7 @@ def scope_of(
     return Scope(
         people=people, conditions=conditions, tested=tested, columns=columns, min_share=min_share,
         ruled_out_from=ruled_out_from, of=of, alike=alike, measured=measured, better=better, confidence=confidence,
-        default=default, width=width, text=who, than=None if people == "places" else than(alike),
+        default=default, width=width, text=who, than=None if people in ("places", "scored") else than(alike),
     )  # fmt: skip
 
 

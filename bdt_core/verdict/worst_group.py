@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.said import Numeral, Text, joined, of_ours, say
@@ -52,6 +52,11 @@ class WorstGroupLimitResult(SearchedLimitOutcome):
     rows_to_settle: int | None
 
     @property
+    def is_of_score(self) -> bool:
+        """Whether it is on how far a score is off, either way, and not on the bias variable."""
+        return self.scope is not None and self.scope.people == "scored"
+
+    @property
     def found_by_its_search(self) -> str | None:
         """The group."""
         return self.group
@@ -84,22 +89,25 @@ def judge_worst_group(
         reason: str = NOT_SEARCHED
         if worst is not None:
             reason = say("No group could be searched for: {reason}.", reason=of_ours(worst.reason or ""))
-        return _result(limit, most, "not_testable", reason, None, None)
+        return outcome_of(limit, most, "not_testable", reason, None, None)
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, worst, ruled_out), tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, worst, ruled_out, than, limit.min_share)
     least = limit.ruled_out_among(worst.min_share)
     if verdict == "pass" and least < ruled_out.min_share:
-        verdict = "inconclusive"
-        yet = say(
-            "Yet groups from {N} of the people are limited, and smaller ones were not searched: lower "
-            "worst_groups.min_share, or bring more rows.",
-            N=words.percent(least),
-        )
-        sentence = sentences(sentence, yet)
+        verdict, sentence = "inconclusive", sentences(sentence, yet_not_searched(least))
     elif verdict == "pass":
         sentence = sentences(sentence, _of_smaller(limit, worst, ruled_out))
-    return _result(limit, most, verdict, sentence, judged, ruled_out)
+    return outcome_of(limit, most, verdict, sentence, judged, ruled_out)
+
+
+def yet_not_searched(least: float) -> str:
+    """Why what is ruled out is no pass: groups are limited that nobody searched."""
+    return say(
+        "Yet groups from {N} of the people are limited, and smaller ones were not searched: lower "
+        "worst_groups.min_share, or bring more rows.",
+        N=words.percent(least),
+    )
 
 
 def ruled_out_for(limit: WorstGroupLimit, worst: WorstGroups | None) -> Certificate | None:
@@ -202,14 +210,15 @@ def _sentence(
     return sentence if rows is None else sentences(sentence, say("About {N} rows would tell.", N=words.count(rows)))
 
 
-def _result(
+def outcome_of(
     limit: WorstGroupLimit,
     most: float,
     verdict: Verdict,
     sentence: str,
-    judged: Judgement[WorstGroup | None] | None,
+    judged: Judgement[Any] | None,
     ruled_out: Certificate | None,
 ) -> WorstGroupLimitResult:
+    """The outcome of a limit on any group; evidence is of a group with words and a p-value, or of nobody."""
     evidence = judged.decides if judged else None
     return WorstGroupLimitResult.of(
         limit,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from pandas import DataFrame
 
+    from bdt_core.calibration import Calibration
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
@@ -28,12 +29,13 @@ if TYPE_CHECKING:
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
-    Blanks = LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = Any
+    Blanks = Calibration = LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = Any
     Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = SelectionRules = History = Any
 
 __all__ = [
     "AuditTable",
     "Blanks",
+    "Calibration",
     "Characteristics",
     "ClusterSignificance",
     "Clusters",

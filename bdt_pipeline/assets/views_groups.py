@@ -21,6 +21,7 @@ from bdt_pipeline.resources.run_log import MarkdownTable
 if TYPE_CHECKING:
     from bdt_core.fairness.characteristics import Burden
     from bdt_pipeline.assets.values import (
+        Calibration,
         Characteristics,
         DeclaredOutcomes,
         GroupCounts,
@@ -31,6 +32,29 @@ if TYPE_CHECKING:
     )
 
 _SHOWN = 50
+
+
+def calibration(result: Calibration) -> Metadata:
+    """For whom the score is too low or too high; how many they are, and what is ruled out, plot over time."""
+    tenth = result.certificate(0.1)
+    return {
+        **numbers(**{"groups that it is off for": len(result.groups)}),
+        **numbers(**{"off for everybody": result.everybody.gap if result.everybody else None}),
+        **numbers(**{"off at most, for a tenth of the people": tenth.largest_difference if tenth else None}),
+        "groups": table_of(
+            ["who", "rows", "mean score", "positive", "off at least"],
+            [
+                [
+                    one.words,
+                    words.count(one.rows),
+                    words.percent(one.mean_score),
+                    words.percent(one.share_positive),
+                    words.size(one.at_least, "rate"),
+                ]
+                for one in result.groups[:_SHOWN]
+            ],
+        ),
+    }
 
 
 def declared(result: DeclaredOutcomes) -> Metadata:

@@ -135,7 +135,7 @@ def _verdict(limit: GateLimit, results: dict[str, Any]) -> Any:
 
 _RESULTS = (
     "significance", "group_metrics", "group_scores", "selection_rules", "worst_groups", "slices", "local_bias",
-    "ranked", "blanks", "declared", "test", "outcome",
+    "ranked", "blanks", "declared", "test", "outcome", "calibration",
 )  # fmt: skip
 _STOPS = "Reports only; the gate on bias_report stops."
 

@@ -18,7 +18,7 @@ from bdt_core.groups.cells import OrderedColumn, known_numbers
 from bdt_core.groups.scan.climbing import Climb, Memory, ScoredGroup
 from bdt_core.groups.scan.columns import cut_at
 from bdt_core.groups.scan.language import Language
-from bdt_core.groups.scan.rows import Floats, scored
+from bdt_core.groups.scan.rows import Floats
 
 _NEAR = 32
 """Of so many values around an end each becomes a cut; of more, as many of them, and then those around the best."""
@@ -78,7 +78,7 @@ def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Seq
         return of.best_bound(reach, memory)
 
     def likelihood(of: Climb) -> ScoredGroup:
-        return of.best(scored(of.rows), of_likelihood)
+        return of.best(of.scored(), of_likelihood)
 
     climbs = [replace(climb, fewest=(people, climb.fewest[1])) for people in fewest]
     likely: list[Highest | None] = []

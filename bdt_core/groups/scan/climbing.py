@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.groups.scan.language import MAX_CONDITIONS, Language
-from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, Scored, stratum_means
+from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, Scored, scored, stratum_means
 
 _NO_REACH = np.zeros((3, 1))
 _STATES, _NUMBERS = 1_000, 4_000_000
@@ -70,6 +70,9 @@ class Climb:
         Most conditions of a group.
     singles : int
         Single conditions that are started from, each the best of its column.
+    expected : ndarray of float64, shape (rows of the table,), or None
+        Of outcomes that are 0 or 1: the chance of harm that was foretold of each row. Groups are held against it, then,
+        and not against everybody else.
     """
 
     rows: ScanRows
@@ -77,6 +80,7 @@ class Climb:
     fewest: tuple[float, float]
     max_conditions: int = MAX_CONDITIONS
     singles: int = 10
+    expected: Floats | None = None
 
     def drawn(self, most: int, number: int) -> Climb:
         """The same search on so many rows at most: others in each search, by its number."""
@@ -92,6 +96,12 @@ class Climb:
         """The same search, from one group alone."""
         return replace(self, language=replace(self.language, starts=group.state[None]), singles=0)
 
+    def scored(self) -> Scored:
+        """What is added up of each row for the log likelihood ratio."""
+        if self.expected is None:
+            return scored(self.rows)
+        return Scored(self.rows.harm, self.expected[self.rows.places], is_rate=True)
+
     def best(self, scores: Scored, memory: Memory | None = None) -> ScoredGroup:
         """The group of the best score."""
         from bdt_core.groups.scan import kernels  # the compiler takes a third of a second to import
@@ -99,11 +109,14 @@ class Climb:
         return self._climb(scores, kernels.RATE if self.rows.is_rate else kernels.MEAN, self.language.prices, memory)
 
     def best_bound(self, reach: Floats, memory: Memory | None = None) -> ScoredGroup:
-        """The group whose difference has the highest upper bound; conditions are free."""
+        """The group whose difference, or gap from what was expected, has the highest upper bound; conditions are
+        free."""
         from bdt_core.groups.scan import kernels
 
         harm, means = self.rows.harm, stratum_means(self.rows.harm, self.rows.strata)[self.rows.strata]
         free = np.zeros_like(self.language.prices)
+        if self.expected is not None:
+            return self._climb(self.scored(), kernels.GAP_BOUND, free, memory, reach)
         if self.rows.is_rate:
             return self._climb(Scored(harm, means, is_rate=True), kernels.RATE_BOUND, free, memory, reach)
         apart = harm - means

@@ -17,8 +17,9 @@ compiled = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 once = njit(inline="always")  # called in one place, of which it becomes a part: quicker to compile
 
-RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
-"""What is maximised: the log likelihood ratio of a rate or of a mean, or an upper bound of either's difference."""
+RATE, MEAN, RATE_BOUND, MEAN_BOUND, GAP_BOUND = 0, 1, 2, 3, 4
+"""What is maximised: the log likelihood ratio of a rate or of a mean, an upper bound of either's difference, or one of
+how much higher a rate is than what was expected of these people, whatever the others have."""
 _LEAST_GAIN = 1e-9
 _REMEMBERED = 1 << 10
 """States that climbs have been at, which no other need climb from again."""
@@ -334,7 +335,8 @@ def _best_set(
     mean = total[1] / total[0]
     for i in range(present.size):
         rows, harm, expected = sums[present[i], 0], sums[present[i], 1], sums[present[i], 2]
-        excess[i] = harm - expected if objective == RATE else harm if objective == MEAN else harm - mean * rows
+        is_expected = objective in (RATE, GAP_BOUND)
+        excess[i] = harm - expected if is_expected else harm if objective == MEAN else harm - mean * rows
         by_rate[i] = excess[i] / (rows if objective >= RATE_BOUND else max(expected, 1e-300))
     for by_excess in range(2):
         order = _descending(excess if by_excess else by_rate)
@@ -377,6 +379,8 @@ def _score(
             return -np.inf
         return 0.5 * harm * harm * (1.0 / expected + 1.0 / expected_outside)
     inside, outside = _place(people, reach), _place(total[3] - people, reach)
+    if objective == GAP_BOUND:
+        return _wilson(harm / rows, rows, reach[0, inside]) - expected / rows
     up, down = reach[0, inside], reach[1, outside]
     if objective == RATE_BOUND:
         return _rate_bound(harm, rows, expected, harm_outside, rest, up, down)
