@@ -63,6 +63,8 @@ class AuditFindings:
         The bias variable of every declared group; None when none were declared.
     group_counts, group_metrics, group_scores : optional
         Of declared groups; None when none were declared.
+    numeric_metrics : GroupMetrics, optional
+        Means, medians and errors of declared groups; None when label and prediction are no numbers.
     pooled_groups : PooledGroups, optional
         Intersections of declared columns, estimated with help of each other.
     selection_rules : SelectionRules, optional
@@ -91,6 +93,7 @@ class AuditFindings:
     group_counts: GroupCounts | None = None
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
+    numeric_metrics: GroupMetrics | None = None
     pooled_groups: PooledGroups | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None

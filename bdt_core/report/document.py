@@ -351,6 +351,7 @@ class Document(Part):
     proxies: tuple[ClusterProxy, ...]
     declared_outcomes: DeclaredOutcomes | None = None
     groups: Groups | None
+    numeric_groups: Groups | None = None
     pooled_groups: PooledGroups | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
@@ -367,7 +368,9 @@ class Document(Part):
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
         left_out |= {
-            name: True for name in ("drawn", "selection_rules", "publication", "blanks") if getattr(self, name) is None
+            name: True
+            for name in ("drawn", "selection_rules", "publication", "blanks", "numeric_groups")
+            if getattr(self, name) is None
         }
         if not self.data.notes:
             left_out["data"] = {"notes"}

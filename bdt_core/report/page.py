@@ -21,6 +21,7 @@ ANNEX = (
     "differences",
     "proxies",
     "rates",
+    "numbers",
     "pooled_groups",
     "characteristics",
     "slices",

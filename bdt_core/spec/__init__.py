@@ -29,6 +29,7 @@ from bdt_core.spec.gate import (
     Limit,
     LocalBiasLimit,
     MetricLimit,
+    NumericLimit,
     SliceLimit,
     WorstGroupLimit,
 )
@@ -70,6 +71,7 @@ __all__ = [
     "LocalBiasSection",
     "MetricLimit",
     "MitigationSection",
+    "NumericLimit",
     "PartitionBy",
     "SelectionRule",
     "Significance",
