@@ -81,6 +81,11 @@ class AuditResult(AuditFindings):
         return self.group_metrics
 
     @property
+    def numbers(self) -> GroupMetrics | None:
+        """Declared groups, with means, medians and errors; None when label and prediction are no numbers."""
+        return self.numeric_metrics
+
+    @property
     def gate(self) -> GateResult:
         """The verdict on each limit, and on all together."""
         return GateResult.from_dict({**self.document["verdict"], "limits": self.document["gate"]})

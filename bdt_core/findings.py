@@ -66,6 +66,8 @@ class AuditFindings:
         Of declared groups; None when none were declared.
     calibration : Calibration, optional
         For whom the score is too low or too high; None without a score, a label or a search for the worst group.
+    numeric_metrics : GroupMetrics, optional
+        Means, medians and errors of declared groups; None when label and prediction are no numbers.
     pooled_groups : PooledGroups, optional
         Intersections of declared columns, estimated with help of each other.
     selection_rules : SelectionRules, optional
@@ -95,6 +97,7 @@ class AuditFindings:
     group_metrics: GroupMetrics | None = None
     group_scores: GroupScores | None = None
     calibration: Calibration | None = None
+    numeric_metrics: GroupMetrics | None = None
     pooled_groups: PooledGroups | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None

@@ -69,6 +69,8 @@ class Counts(Protocol):
 Part = Callable[[Counts], Any]
 """From counts to the rows that count for something."""
 FunctionOfRows = Callable[[Any, Any], Any]
+Amount = Callable[[Any, Any, Any], Any]
+"""From label, prediction and tolerance, the first two arrays of numbers, to a number per row."""
 """From labels and predictions, arrays of 1 (positive) and 0 with one entry per row, to a number."""
 
 
@@ -212,6 +214,76 @@ class ScoreMetric(PerGroupMetric):
     def is_function(self) -> bool:
         """Whether it is any function of labels and predictions, no proportion. Groups are compared in it."""
         return self.of_counts is not None or self.of_rows is not None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NumericMetric:
+    """A metric of label and prediction that are numbers: a mean or the median of an amount per row.
+
+    Attributes
+    ----------
+    name, words : str
+        In specifications and results; in tables.
+    amount : callable
+        From label, prediction and tolerance to the amount of each row.
+    needs_label, needs_prediction : bool
+    needs_tolerance : bool
+        Whether it is there only where somebody says how far off is near enough.
+    is_median : bool
+        Whether it is the median of the amounts, and not their mean.
+    is_share : bool
+        Whether amounts are 1 or 0, so that their mean is a share of the rows.
+    change : callable
+        From that mean to the metric, where it is not the mean itself; it rises.
+    signed : bool
+        Whether it has two directions, either of which is off: then groups have no ratio in it. Of others a ratio is
+        undefined where amounts are below 0 all the same.
+    better : {"lower", "higher"} or None
+        Which way people are better off, where nothing else has to be known for it.
+    short_names : tuple of str
+    """
+
+    name: str
+    words: str
+    amount: Amount
+    needs_label: bool = True
+    needs_prediction: bool = True
+    needs_tolerance: bool = False
+    is_median: bool = False
+    is_share: bool = False
+    change: Change = _itself
+    signed: bool = False
+    better: Better | None = None
+    short_names: tuple[str, ...] = ()
+
+    @property
+    def is_mean(self) -> bool:
+        """Whether it is the mean of the amounts itself, so that those of groups add up."""
+        return not self.is_median and self.change is _itself
+
+
+def _outcome(label: Any, prediction: Any, tolerance: Any) -> Any:  # noqa: ARG001 - amounts are called alike
+    return label
+
+
+def _prediction(label: Any, prediction: Any, tolerance: Any) -> Any:  # noqa: ARG001
+    return prediction
+
+
+def _error(label: Any, prediction: Any, tolerance: Any) -> Any:  # noqa: ARG001
+    return prediction - label
+
+
+def _absolute_error(label: Any, prediction: Any, tolerance: Any) -> Any:  # noqa: ARG001
+    return abs(prediction - label)
+
+
+def _squared_error(label: Any, prediction: Any, tolerance: Any) -> Any:  # noqa: ARG001
+    return (prediction - label) ** 2
+
+
+def _within(label: Any, prediction: Any, tolerance: Any) -> Any:
+    return (abs(prediction - label) <= tolerance) * 1.0
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -419,7 +491,7 @@ def _distance(name: str, long_name: str, distance: str, title: str, highest: flo
     )
 
 
-METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
+METRICS: dict[str, RateMetric | ScoreMetric | NumericMetric | Criterion | ClarifyMetric] = {
     one.name: one
     for one in (
         _SELECTION_RATE,
@@ -749,6 +821,45 @@ METRICS: dict[str, RateMetric | ScoreMetric | Criterion | ClarifyMetric] = {
             lowest=0.0,
             highest=math.inf,
         ),
+        NumericMetric(name="mean_outcome", words="Mean outcome", amount=_outcome, needs_prediction=False),
+        NumericMetric(
+            name="median_outcome", words="Median outcome", amount=_outcome, needs_prediction=False, is_median=True
+        ),
+        NumericMetric(name="mean_prediction", words="Mean prediction", amount=_prediction, needs_label=False),
+        NumericMetric(
+            name="median_prediction", words="Median prediction", amount=_prediction, needs_label=False, is_median=True
+        ),
+        NumericMetric(name="mean_error", words="Mean error (prediction less outcome)", amount=_error, signed=True),
+        NumericMetric(
+            name="mean_absolute_error",
+            words="Mean absolute error",
+            amount=_absolute_error,
+            better="lower",
+            short_names=("mae",),
+        ),
+        NumericMetric(
+            name="mean_squared_error",
+            words="Mean squared error",
+            amount=_squared_error,
+            better="lower",
+            short_names=("mse",),
+        ),
+        NumericMetric(
+            name="root_mean_squared_error",
+            words="Root mean squared error",
+            amount=_squared_error,
+            change=math.sqrt,
+            better="lower",
+            short_names=("rmse",),
+        ),
+        NumericMetric(
+            name="within_tolerance",
+            words="Share within the tolerance",
+            amount=_within,
+            needs_tolerance=True,
+            is_share=True,
+            better="higher",
+        ),
     )
 }
 """The registry: metrics by name, in the order of the report."""
@@ -777,6 +888,8 @@ class _Kind(Mapping[str, M], Generic[M]):
 
 RATES = _Kind(RateMetric)
 SCORES = _Kind(ScoreMetric)
+NUMERIC = _Kind(NumericMetric)
+"""Of label and prediction that are numbers, in place of rates and scores."""
 GROUP_METRICS = _Kind(PerGroupMetric)
 """Rates and scores."""
 CRITERIA = _Kind(Criterion)
@@ -805,6 +918,7 @@ def _choices() -> dict[str, str]:
         **{name: f"{metric.name}_ratio" for metric in CRITERIA.values() for name in metric.also},
         **{f"{name}_{kind}": f"{name}_{kind}" for name in compared_metrics() for kind in ("difference", "ratio")},
         **{name: name for name in GROUP_METRICS},
+        **{name: name for metric in NUMERIC.values() for name in names_of_numeric(metric)},
         **{metric.long_name: metric.name for metric in CLARIFY.values()},
         **{name: name for name in CLARIFY},
         BIAS_SCORE: BIAS_SCORE,
@@ -830,6 +944,29 @@ def function_metrics() -> list[str]:
     return [name for name, metric in SCORES.items() if metric.is_function]
 
 
+def names_of_numeric(metric: NumericMetric) -> tuple[str, ...]:
+    """A metric of numbers in each group, its difference from a reference, and its ratio where it has one.
+
+    Examples
+    --------
+    >>> names_of_numeric(NUMERIC["mean_error"])
+    ('mean_error', 'mean_error_difference')
+    """
+    ratio = (f"{metric.name}_ratio",) if not metric.signed else ()
+    return (metric.name, f"{metric.name}_difference", *ratio)
+
+
+def is_of_numbers(metric: str) -> bool:
+    """Whether a metric, named as in the results, is of label and prediction that are numbers.
+
+    Examples
+    --------
+    >>> is_of_numbers("mean_absolute_error_ratio"), is_of_numbers("accuracy")
+    (True, False)
+    """
+    return plain_name(metric) in NUMERIC
+
+
 def shown_rates() -> list[str]:
     """Names of the rates of predictions that stand for all others where there is room for a few."""
     return [name for name, rate in RATES.items() if "prediction" in rate.shown]
@@ -841,18 +978,18 @@ def of_stage(stage: Literal["pre_training", "post_training"]) -> tuple[str, ...]
 
 
 def full_names() -> dict[str, str]:
-    """Usual abbreviations of rates and scores, and the names they stand for.
+    """Usual abbreviations of rates, scores and metrics of numbers, and the names they stand for.
 
     Examples
     --------
     >>> full_names()["fpr"], full_names()["recall"]
     ('false_positive_rate', 'true_positive_rate')
     """
-    metrics = [METRICS[name] for name in GROUP_METRICS]
+    metrics = [METRICS[name] for name in (*GROUP_METRICS, *NUMERIC)]
     return {
         short: metric.name
         for metric in metrics
-        if isinstance(metric, RateMetric | ScoreMetric)
+        if isinstance(metric, RateMetric | ScoreMetric | NumericMetric)
         for short in metric.short_names
     }
 
@@ -895,7 +1032,7 @@ def is_ratio(metric: str) -> bool:
 
 
 def is_signed(metric: str) -> bool:
-    """Whether a metric of scores, or one of Clarify's, named as in the results, has two directions.
+    """Whether a metric of scores, a mean error, or one of Clarify's, named as in the results, has two directions.
 
     Examples
     --------
@@ -903,7 +1040,7 @@ def is_signed(metric: str) -> bool:
     [True, True, False, False]
     """
     entry = METRICS.get(metric)
-    return isinstance(entry, ClarifyMetric | ScoreMetric) and entry.signed
+    return isinstance(entry, ClarifyMetric | ScoreMetric | NumericMetric) and entry.signed
 
 
 def depends_on_favourable(metric: str, *, both_ways: bool = False) -> bool:
@@ -962,7 +1099,7 @@ def better_side(metric: str, favourable: Favourable | None) -> Better | None:
     if isinstance(entry, RateMetric):
         sides: dict[Favourable | None, Better | None] = {"positive": "higher", "negative": "lower"}
         return entry.better or sides.get(favourable)
-    if isinstance(entry, ScoreMetric):
+    if isinstance(entry, ScoreMetric | NumericMetric):
         return entry.better
     if isinstance(entry, Criterion):
         return "higher" if is_ratio(metric) else "lower"

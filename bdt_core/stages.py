@@ -251,6 +251,18 @@ STAGES: tuple[Stage, ...] = (
         "it is too low or too high, by how much at most for any other group, and how it fits declared groups.",
     ),
     Stage(
+        result="numeric_metrics",
+        method="compare_numbers",
+        arguments=("source", "spec"),
+        title="compare numbers of declared groups",
+        asset="numeric_metrics",
+        kind="bdt_core.fairness.declared_groups:GroupMetrics",
+        section="groups",
+        asked_by="numeric_facets",
+        description="Means, medians and errors of the declared groups, where label and prediction are numbers, with "
+        "differences and ratios between the groups: each with its interval.",
+    ),
+    Stage(
         result="selection_rules",
         method="apply_selection_rules",
         arguments=("group_counts", "source", "spec"),
@@ -538,6 +550,12 @@ class Stages:
         from bdt_core.calibration.audited import measure_calibration
 
         return measure_calibration(table, counts, metrics, spec)
+
+    def compare_numbers(self, source: pd.DataFrame | ShardedTable, spec: AuditSpec) -> GroupMetrics:
+        """Compute means, medians and errors of groups whose label and prediction are numbers."""
+        from bdt_core.fairness.numeric_groups import compare_numbers
+
+        return compare_numbers(source, spec)
 
     def apply_selection_rules(
         self, counts: GroupCounts, source: pd.DataFrame | ShardedTable, spec: AuditSpec

@@ -4,11 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from itertools import accumulate
 from typing import Any
-
-import numpy as np
-from scipy import special
 
 from bdt_core.declared.outcomes import DeclaredFacet, DeclaredGroup, DeclaredOutcomes
 from bdt_core.fairness.coding import Threshold
@@ -23,17 +19,15 @@ from bdt_core.inference import (
     compare_summaries,
     drawing_needs_rows,
     interval_at_once,
-    mean_interval,
-    wilson_interval,
 )
-from bdt_core.inference.persons import PersonSums, Steps, compare_persons, shrink_of_mean, spread_of
-from bdt_core.inference.summaries import Summary, ValueCounts
+from bdt_core.inference.persons import PersonSums, compare_persons, interval_of_mean
+from bdt_core.inference.summaries import ValueCounts
 from bdt_core.said import Column, Numeral, say
 from bdt_core.spec import AuditSpec
 from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import BIAS_VARIABLE
 from bdt_core.table.rows import Rows
-from bdt_core.table.summaries import mean_and_sd, plus, summarise_bias_variable, ways
+from bdt_core.table.summaries import rests_of, summarise_bias_variable, ways
 
 MOST_LEVELS = 100
 
@@ -125,7 +119,7 @@ class _Facet:
         self.columns, self.grouped = columns, grouped
         self._table, self._settings, self._cuts = table, table.spec.significance, cuts
         self._persons, self._number = persons, number
-        self._rests = _rests([*grouped.groups.values(), grouped.unknown])
+        self._rests = rests_of([*grouped.groups.values(), grouped.unknown])[:-1]
         self._rows = sum(one.rows for one in grouped.groups.values()) + grouped.unknown.rows
         self.comparisons = [self._compared(i, group) for i, group in enumerate(grouped.groups)]
 
@@ -144,7 +138,7 @@ class _Facet:
             numbers: dict[str, Any] = {}
             if min(summary.rows, summary.rows if sums is None else sums.persons) >= self._settings.min_rows:
                 steps = None if self._persons is None else self._persons.steps
-                low, high = _interval_of_mean(summary, sums, steps, alpha)
+                low, high = interval_of_mean(summary, sums, steps, alpha)
                 numbers |= {"mean": summary.mean, "low": low, "high": high}
             if comparison is not None:
                 p_adjusted, interval = next(p_values), interval_at_once(comparison, tests)
@@ -186,34 +180,3 @@ class _Facet:
             GroupCondition.of_level(name, value, self._cuts.get(name))
             for name, value in zip(self.columns, group, strict=True)
         )
-
-
-def _rests(summaries: list[Summary]) -> list[Summary]:
-    """Of each summary but the last, what all others have together."""
-    before = list(accumulate(summaries, plus))
-    behind = list(accumulate(reversed(summaries), plus))[::-1]
-    return [
-        behind[i + 1] if i == 0 else plus(before[i - 1], behind[i + 1]) for i in range(len(summaries) - 1)
-    ]  # fmt: skip
-
-
-def _interval_of_mean(
-    summary: Summary, sums: PersonSums | None, steps: Steps | None, alpha: float
-) -> tuple[float, float]:
-    """Limits of a group's mean: Wilson's of two-valued variables, Student's of others; by persons where there are."""
-    values = set(summary.values.tolist()) if isinstance(summary, ValueCounts) else set()
-    if isinstance(summary, ValueCounts) and (len(values) == 2 or values <= {0.0, 1.0}):
-        lower, upper = (0.0, 1.0) if values <= {0.0, 1.0} else (min(values), max(values))
-        n, events = float(summary.rows), float(summary.rows_with(upper))
-        shrink = 1.0 if sums is None else shrink_of_mean(sums, float(sums.steps.sum()), alpha)
-        low, high = wilson_interval(events / shrink, n / shrink, 1.0 - alpha)
-        return lower + (upper - lower) * low, lower + (upper - lower) * high
-    mean, sd = mean_and_sd(summary)
-    low, high = (float(one) for one in mean_interval(mean, sd**2, summary.rows, 1.0 - alpha))
-    if sums is None or steps is None:
-        return low, high
-    spread = spread_of(sums, PersonSums(*np.zeros((2, sums.rows.size), dtype=np.int64)))
-    # As many rows of different persons would not be surer.
-    error = max(math.sqrt(spread.variance) * steps.length, sd / math.sqrt(summary.rows))
-    reach = float(special.stdtrit(spread.df, 1.0 - 0.5 * alpha)) * error
-    return mean - reach, mean + reach

@@ -17,6 +17,10 @@ from bdt_core.fairness.coding import Coded, Threshold, code_column, column, leve
 from bdt_core.fairness.counts import FIXED_POINT, NO_SCORE, OUTSIDE, SCORE_BINS, CountTable, Group, group_order
 
 MAX_CELLS = 20_000_000
+TOO_MANY = (
+    "Group the values of columns with text. Cut columns with numbers at a threshold; or, where label and prediction "
+    "are numbers, ask for means and errors instead: groups.numbers: true, or tolerance= of bias_metrics."
+)
 MAX_WEIGHT = 1024.0
 _FEW_CELLS = 4096  # combinations of facet values for which there is room, whether they occur or not
 _COUNTING_BLOCK = 1 << 20
@@ -90,7 +94,7 @@ def count_rows(
     if math.prod(shape) > MAX_CELLS:
         raise DataError(
             f"{' x '.join(map(str, shape))} combinations of {', '.join(names)} and the other columns are too many to "
-            "count. Cut continuous columns at a threshold, or group their values."
+            f"count. {TOO_MANY}"
         )
     codes = [group_codes, *(one.codes for one in others), binned]
     sums = _sums(codes, shape, len(frame), _weights(frame, weight), scores)

@@ -18,7 +18,7 @@ from bdt_core import words
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, code_column, values_of
 from bdt_core.fairness.composite_score import bias_score
-from bdt_core.fairness.counting import MAX_CELLS, count_rows
+from bdt_core.fairness.counting import MAX_CELLS, TOO_MANY, count_rows
 from bdt_core.fairness.counts import CountTable, Group
 from bdt_core.fairness.drawn_rows import draw_rows
 from bdt_core.fairness.favourable import Positive, refuse_absent
@@ -313,19 +313,7 @@ def count_groups(source: pd.DataFrame | SourceBlocks, spec: AuditSpec) -> GroupC
     for facets, of_blocks in zip(spec.facets, zip(*blocks, strict=True), strict=True):
         counted = [one for one in of_blocks if one is not None]
         if len(counted) < len(of_blocks):
-            notes.append(
-                joined(
-                    [
-                        say('"{as_is}" is numeric and makes no groups by itself.', as_is=Column(facets[0])),
-                        say(
-                            "Cut it in two with groups.thresholds: {as_is}, or name it in groups.facets to take each "
-                            "value.",
-                            as_is=AsItIs(f"{{{facets[0]}: VALUE}}"),
-                        ),
-                    ],
-                    " ",
-                )
-            )
+            notes.append(note_of_numbers(facets))
             continue
         tables.append(_merged(counted))
     return GroupCounts(spec, tuple(tables), tuple(notes), *_count_persons(in_blocks(source), tables, spec))
@@ -360,7 +348,7 @@ def compare_groups(
     """
     _check_favourable(counts)
     spec = counts.spec.model_copy(update={"significance": settings})
-    _check_reference(counts)
+    check_reference([group for table in counts.tables for group in table.groups], spec)
     rows = _rows_to_measure(source, counts.tables, spec)
     facets = tuple(_facet_metrics(table, persons, spec, rows) for table, persons in counts.tables_and_persons)
     criteria = [metric.name for metric in facets[0].metrics.metrics if _has_test(metric)] if facets else []
@@ -405,7 +393,7 @@ def favourable_values(spec: AuditSpec) -> tuple[Positive, Positive]:
     declared = spec.groups.positive if spec.groups.positive is not None else spec.bias_variable.positive
     value: Positive = 1 if declared is None else tuple(declared) if isinstance(declared, list) else declared
     label, prediction = spec.group_columns()
-    cuts = _thresholds(spec)
+    cuts = cuts_of(spec)
     return cuts.get(label or "", value), cuts.get(prediction or "", value)
 
 
@@ -496,13 +484,13 @@ def _metrics(
             positive=positive,
             positive_prediction=positive_prediction,
             alpha=alpha,
-            thresholds=_thresholds(spec),
+            thresholds=cuts_of(spec),
         )
     return metrics_from_counts(
         table,
         positive=positive,
         positive_prediction=positive_prediction,
-        reference=_reference(table, spec.groups.reference),
+        reference=reference_among(table.groups, spec.groups.reference),
         alpha=alpha,
         min_rows=spec.significance.min_rows,
         from_rows=from_rows,
@@ -511,14 +499,39 @@ def _metrics(
     )
 
 
+def makes_no_groups(frame: pd.DataFrame, facets: tuple[str, ...], spec: AuditSpec) -> bool:
+    """Whether a grouping is a lone number, which makes no groups unless it was named.
+
+    Raises
+    ------
+    DataError
+        A column is missing.
+    """
+    _check_columns(frame, facets)
+    numeric = any(holds_numbers(frame[name]) and name not in spec.groups.thresholds for name in facets)
+    return numeric and spec.groups.facets is None and facets in [(one,) for one in spec.protected]
+
+
+def note_of_numbers(facets: tuple[str, ...]) -> str:
+    """That a number makes no groups, and how it could."""
+    return joined(
+        [
+            say('"{as_is}" is numeric and makes no groups by itself.', as_is=Column(facets[0])),
+            say(
+                "Cut it in two with groups.thresholds: {as_is}, or name it in groups.facets to take each value.",
+                as_is=AsItIs(f"{{{facets[0]}: VALUE}}"),
+            ),
+        ],
+        " ",
+    )
+
+
 def _count_block(frame: pd.DataFrame, spec: AuditSpec) -> list[CountTable | None]:
     """Every grouping of a block; None for a lone number, which makes no groups unless it was named."""
     label, prediction = spec.group_columns()
     tables: list[CountTable | None] = []
     for facets in spec.facets:
-        _check_columns(frame, facets)
-        numeric = any(holds_numbers(frame[name]) and name not in spec.groups.thresholds for name in facets)
-        if numeric and spec.groups.facets is None and facets in [(one,) for one in spec.protected]:
+        if makes_no_groups(frame, facets, spec):
             tables.append(None)
             continue
         tables.append(
@@ -529,7 +542,7 @@ def _count_block(frame: pd.DataFrame, spec: AuditSpec) -> list[CountTable | None
                 prediction=prediction,
                 stratum=spec.groups.stratum,
                 score=spec.groups.score,
-                thresholds=_thresholds(spec),
+                thresholds=cuts_of(spec),
             )
         )
     return tables
@@ -553,7 +566,7 @@ def _count_persons(
 def _count_persons_in_block(
     frame: pd.DataFrame, spec: AuditSpec, persons: Persons, tables: Sequence[CountTable]
 ) -> list[PersonCells]:
-    numbers, positives, cuts = persons.numbers(frame[KEY].to_numpy()), favourable_values(spec), _thresholds(spec)
+    numbers, positives, cuts = persons.numbers(frame[KEY].to_numpy()), favourable_values(spec), cuts_of(spec)
     return [count_persons_of(frame, numbers, one, positives, cuts) for one in tables]
 
 
@@ -565,24 +578,25 @@ def _merged(tables: Sequence[CountTable]) -> CountTable:
         if merged.counts.size > MAX_CELLS:
             raise DataError(
                 f"There are more than {MAX_CELLS:,} combinations of {', '.join(merged.facets)} and the other columns, "
-                "which are too many to count. Cut continuous columns at a threshold, or group their values."
+                f"which are too many to count. {TOO_MANY}"
             )
     return merged
 
 
-def _check_reference(counts: GroupCounts) -> None:
-    known = [group_name(group) for table in counts.tables for group in table.groups]
-    asked = _as_text(counts.spec.groups.reference)
-    if counts.tables and asked not in (LARGEST, EVERYBODY_ELSE, *known):
+def check_reference(groups: Sequence[Group], spec: AuditSpec) -> None:
+    """Raise SpecError where `groups.reference` names none of the groups of any grouping."""
+    known = [group_name(group) for group in groups]
+    asked = _as_text(spec.groups.reference)
+    if known and asked not in (LARGEST, EVERYBODY_ELSE, *known):
         raise SpecError(
             f'groups.reference: no grouping has a group "{asked}". '
             f"{did_you_mean(asked, [*known, LARGEST, EVERYBODY_ELSE])}"
         )
 
 
-def _reference(table: CountTable, named: Value | list[Value]) -> Value | tuple[Value, ...]:
-    """The reference of this grouping; the largest group where the one that was named belongs to another."""
-    if _as_text(named) in (LARGEST, EVERYBODY_ELSE, *map(group_name, table.groups)):
+def reference_among(groups: tuple[Group, ...], named: Value | list[Value]) -> Value | tuple[Value, ...]:
+    """The reference of a grouping; its largest group where the one that was named belongs to another."""
+    if _as_text(named) in (LARGEST, EVERYBODY_ELSE, *map(group_name, groups)):
         return tuple(named) if isinstance(named, list) else named
     return LARGEST
 
@@ -597,7 +611,8 @@ def _has_test(metric: Metric) -> bool:
     return metric.kind == "range" and name in CRITERIA and len(CRITERIA[name].of) == 1
 
 
-def _thresholds(spec: AuditSpec) -> Mapping[str, Threshold]:
+def cuts_of(spec: AuditSpec) -> Mapping[str, Threshold]:
+    """Numeric columns that are cut in two."""
     return {name: Threshold(value) for name, value in spec.groups.thresholds.items()}
 
 

@@ -10,7 +10,7 @@ from itertools import repeat
 from typing import Literal
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Threshold, Value, canonical, values_of
@@ -119,7 +119,7 @@ def metrics_from_counts(
         known = as_persons(known, persons)
     cells = replace(confusion_cells(known, positive, positive_prediction), persons=persons)
     contrasts = facet_contrasts(known, facet_values)
-    at_reference = _reference(known, reference, cells)
+    at_reference = place_of_reference(known.facets, known.groups, cells.rows.n, reference)
     scores = score_moments(known)
     good = favourable(known.labels, positive)
     chosen = favourable(known.predictions, positive if positive_prediction is None else positive_prediction)
@@ -164,20 +164,36 @@ def _rows_seen_with(known: CountTable) -> dict[str, int]:
     return seen
 
 
-def _reference(table: CountTable, reference: Value | tuple[Value, ...], cells: Cells) -> int | None:
-    """Position of the reference group; None for everybody else."""
-    if reference == EVERYBODY_ELSE or not table.groups:
+def place_of_reference(
+    facets: tuple[str, ...], groups: tuple[Group, ...], rows: ArrayLike, reference: Value | tuple[Value, ...]
+) -> int | None:
+    """Position of the group that others are compared with; None for everybody else.
+
+    Parameters
+    ----------
+    facets : tuple of str
+    groups : tuple of tuple
+    rows : array of shape (groups,)
+        How large each is.
+    reference : group, "largest group" or "everybody else"
+
+    Raises
+    ------
+    SpecError
+        There is no such group.
+    """
+    if reference == EVERYBODY_ELSE or not groups:
         return None
     if reference == LARGEST:
-        return int(np.argmax(cells.rows.n))
+        return int(np.argmax(rows))
     group = values_of(reference) if isinstance(reference, tuple) else (canonical(reference),)
-    if group not in table.groups:
-        known = [group_name(one) for one in table.groups]
+    if group not in groups:
+        known = [group_name(one) for one in groups]
         raise SpecError(
-            f'The reference "{group_name(group)}" is no group of {", ".join(table.facets)}. '
+            f'The reference "{group_name(group)}" is no group of {", ".join(facets)}. '
             f"{did_you_mean(group_name(group), [*known, LARGEST, EVERYBODY_ELSE])}"
         )
-    return table.groups.index(group)
+    return groups.index(group)
 
 
 def _group_rates(
@@ -212,7 +228,9 @@ def _group_rates(
         )
     lacks_score = _NO_SCORE if table.score is None else _NO_LABEL if table.label is None else _NEEDS_ROWS
     unknown = nothing(size, lacks_score, cells.rows.n)
-    return _metrics("rate", table.groups, {name: given.get(name) or out.get(name, unknown) for name in GROUP_METRICS})
+    return metrics_of_values(
+        "rate", table.groups, {name: given.get(name) or out.get(name, unknown) for name in GROUP_METRICS}
+    )
 
 
 def _changed(name: str, share: MetricValues) -> MetricValues:
@@ -268,11 +286,13 @@ def _clarify_metrics(
         out["FT"] = nothing(size, "no features were named for the flip test", d.rows.n)
     unknown = nothing(size, _NEEDS_ROWS, d.rows.n)
     names = [name for stage in ("pre_training", "post_training") for name in of_stage(stage) if name != "GE"]
-    metrics = _metrics("clarify", contrasts.values, {name: given.get(name) or out.get(name, unknown) for name in names})
+    metrics = metrics_of_values(
+        "clarify", contrasts.values, {name: given.get(name) or out.get(name, unknown) for name in names}
+    )
     lacks = _lacks(table, RATES["accuracy"])
     whole = cells.total()
     entropy = nothing(1, lacks, whole.rows.n) if lacks else generalized_entropy(whole, alpha)
-    return [*metrics, *_metrics("clarify", ((),), {"GE": entropy})]
+    return [*metrics, *metrics_of_values("clarify", ((),), {"GE": entropy})]
 
 
 def _reference_metrics(
@@ -285,13 +305,13 @@ def _reference_metrics(
     comparisons = against_reference(rates, cells, reference, alpha)
     comparisons += [function_comparisons(name, cells, drawn, reference, alpha) for name, drawn in functions.items()]
     names = [*(one.name for one in rates), *functions]
-    differences = _metrics(
+    differences = metrics_of_values(
         "difference",
         table.groups,
         {f"{name}_difference": against.difference for name, against in zip(names, comparisons, strict=True)},
         together=[one.difference_together for one in comparisons],
     )
-    ratios = _metrics(
+    ratios = metrics_of_values(
         "ratio",
         table.groups,
         {f"{name}_ratio": against.ratio for name, against in zip(names, comparisons, strict=True)},
@@ -332,7 +352,7 @@ def _range_metrics(
         (one.p_value, tuple(group for group, out in zip(table.groups, one.excluded.tolist(), strict=True) if out))
         for one, _ in parts_by_name.values()
     ]
-    return _metrics("range", ((),), dict(zip(names, results, strict=True)), tests=tests)
+    return metrics_of_values("range", ((),), dict(zip(names, results, strict=True)), tests=tests)
 
 
 def _lacks_for(table: CountTable, criterion: Criterion, mean_score: Floats | None) -> bool:
@@ -367,7 +387,7 @@ def _disparity(
     return conditional_disparity(d, outcomes.sum(axis=0) - d, alpha)
 
 
-def _metrics(
+def metrics_of_values(
     kind: Kind,
     values: tuple[Group, ...],
     measured: Mapping[str, MetricValues],

@@ -22,6 +22,8 @@ from bdt_core.fairness.flips import Distance, Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
 from bdt_core.fairness.measured import MetricValues, measured, nothing
 from bdt_core.fairness.metric_results import BiasMetrics
+from bdt_core.fairness.numeric_metrics import compare_by_numbers
+from bdt_core.fairness.numeric_sums import NumericColumns, hold_numbers
 from bdt_core.inference.persons import Persons
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks
@@ -48,6 +50,7 @@ def bias_metrics(
     distribution: Literal["all", "two"] = "all",
     flip_sign: Sign = "paper",
     flip_distance: Distance = "standardised",
+    tolerance: float | None = None,
     alpha: float = 0.05,
     min_rows: int = 30,
 ) -> BiasMetrics: ...
@@ -66,6 +69,7 @@ def bias_metrics(
     weight: ArrayLike | None = None,
     reference: Value | tuple[Value, ...] = LARGEST,
     distribution: Literal["all", "two"] = "all",
+    tolerance: float | None = None,
     alpha: float = 0.05,
     min_rows: int = 30,
 ) -> BiasMetrics: ...
@@ -90,12 +94,17 @@ def bias_metrics(
     distribution: Literal["all", "two"] = "all",
     flip_sign: Sign = "paper",
     flip_distance: Distance = "standardised",
+    tolerance: float | None = None,
     alpha: float = 0.05,
     min_rows: int = 30,
 ) -> BiasMetrics:
     """Compute all group fairness metrics, each with its interval or the reason why it is undefined.
 
     Either of a table, whose columns are named, or of arrays: ``bias_metrics(y_true, y_pred, groups=sex)``.
+
+    Label and prediction are values that are counted, such as granted or refused; or numbers, such as amounts or grades:
+    then the metrics are means, medians and errors. They are numbers where `tolerance` is given, or where both have more
+    than two values, one of them has fractions or more than 20 values, and nothing says which are positive.
 
     Parameters
     ----------
@@ -133,6 +142,8 @@ def bias_metrics(
         Sign of the flip test.
     flip_distance : {"standardised", "raw"}
         Units of the flip test; see `flip_test`.
+    tolerance : float, optional
+        Of numbers: how far off a prediction may be and be near enough, for the metric "within_tolerance".
     alpha : float
         Intervals have confidence 1 - alpha.
     min_rows : int
@@ -162,6 +173,13 @@ def bias_metrics(
     >>> result = bias_metrics(frame["hired"], frame["advice"], groups=frame["sex"])
     >>> result.by_group["selection_rate"].to_dict(), float(result.difference()["selection_rate"])
     ({'f': 0.0, 'm': 1.0}, 1.0)
+
+    Of numbers:
+
+    >>> paid = pd.Series([2.5, 3.0, 4.0, 5.5] * 10)
+    >>> result = bias_metrics(paid, paid + [0.5, -0.5, 0.0, 1.0] * 10, groups=list("ffmm") * 10)
+    >>> result["mean_absolute_error"]["m"].estimate, result["mean_error_difference"]["m"].estimate
+    (0.5, 0.5)
     """
     if groups is not None:
         named = (facet, label, prediction, group, features)
@@ -174,6 +192,28 @@ def bias_metrics(
             'Name the column of groups, as in bias_metrics(frame, facet="sex", label="hired"), or give arrays, as in '
             "bias_metrics(y_true, y_pred, groups=sex)."
         )
+    of_decisions = {
+        "positive": None if isinstance(positive, int) and positive == 1 else positive,
+        "positive_prediction": positive_prediction,
+        "score": score,
+        "group": group,
+        "facet_values": facet_values,
+        "features": features,
+        "weight": weight,
+    }
+    said = [name for name, value in of_decisions.items() if value is not None]
+    says_what_is_positive = not {"positive", "positive_prediction", "score"}.isdisjoint(said)
+    if tolerance is not None or (not says_what_is_positive and hold_numbers(frame, label, prediction)):
+        if said:
+            raise SpecError(
+                f"Label and prediction are numbers, and {said[0]} is of such that are counted: leave it out, or say "
+                "without tolerance which values are positive, as in positive=Threshold(50)."
+            )
+        groupings = ((facet,) if isinstance(facet, str) else tuple(facet),)
+        asked = NumericColumns(groupings, label, prediction, tolerance)
+        return compare_by_numbers(in_blocks(frame), asked, lambda _: reference, alpha=alpha, min_rows=min_rows)[
+            0
+        ].metrics
     thresholds = _thresholds(facet, label, prediction, positive, positive_prediction, facet_values)
     table = count_rows(
         frame,

@@ -93,7 +93,7 @@ class PersonsByGroup:
 
     def group(self, grouping: int, group: int) -> PersonSums:
         """What each person has in one group."""
-        return _sums_of_group(self.cells[grouping], group, self.size)
+        return sums_of_group(self.cells[grouping], group, self.size)
 
 
 def persons_by_group(
@@ -121,10 +121,10 @@ def persons_by_group(
     names = sorted({name for columns in groupings for name in columns})
     blocks = table.map_blocks(count, [*names, KEY, BIAS_VARIABLE])
     *together, everybody = [reduce(add, of_grouping) for of_grouping in zip(*blocks, strict=True)]
-    return PersonsByGroup(persons.size, steps, tuple(together), _sums_of_group(everybody, 0, persons.size))
+    return PersonsByGroup(persons.size, steps, tuple(together), sums_of_group(everybody, 0, persons.size))
 
 
-def _sums_of_group(cells: PlacedSums, group: int, size: int) -> PersonSums:
+def sums_of_group(cells: PlacedSums, group: int, size: int) -> PersonSums:
     """What each of so many persons has in one group."""
     first, last = np.searchsorted(cells.places, [group * size, (group + 1) * size])
     rows, steps = np.zeros((2, size), dtype=np.int64)

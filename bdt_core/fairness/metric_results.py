@@ -13,7 +13,7 @@ from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.coding import Level
 from bdt_core.fairness.counts import Group
 from bdt_core.inference import adjust_p_values
-from bdt_core.metrics import CLARIFY, CRITERIA, RATES, SCORES, full_names, plain_name
+from bdt_core.metrics import CLARIFY, CRITERIA, NUMERIC, RATES, SCORES, full_names, plain_name
 from bdt_core.result import AuditPart, Result
 from bdt_core.said import Level as OfColumn
 from bdt_core.said import Text, joined
@@ -246,7 +246,9 @@ class BiasMetrics(AuditPart):
 
     @property
     def overall(self) -> pd.Series:
-        """Every rate of all rows whose facets, label and prediction are known; scores have none.
+        """Every rate, and every mean of numbers, of all rows whose facets, label and prediction are known.
+
+        Scores, medians and the root of a mean have none.
 
         Examples
         --------
@@ -258,6 +260,11 @@ class BiasMetrics(AuditPart):
             one.name: math.fsum(one.events) / n
             for one in self.metrics
             if one.name in RATES and one.kind == "rate" and (n := math.fsum(one.n))
+        }
+        pooled |= {
+            one.name: math.fsum(x * n for x, n in zip(one.estimate, one.n, strict=True) if x is not None) / n_of_all
+            for one in self.metrics
+            if one.name in NUMERIC and NUMERIC[one.name].is_mean and (n_of_all := math.fsum(one.n))
         }
         return pd.Series(pooled, dtype="float64")
 
@@ -300,7 +307,7 @@ class BiasMetrics(AuditPart):
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         frame = self.by_group
-        seen = [one for one in frame.columns if one in RATES][:_GLANCE_RATES]
+        seen = [one for one in frame.columns if one in RATES or one in NUMERIC][:_GLANCE_RATES]
         sentence = f"Metrics by {self.facet}: {len(frame)} groups, {self.rows_seen:,} of {self.rows:,} rows"
         return sentence, frame[seen].reset_index()
 

@@ -40,9 +40,10 @@ from bdt_core.inference.comparison import (
     too_few,
 )
 from bdt_core.inference.exact import SMALLEST_P, mid_p_value
+from bdt_core.inference.means import mean_interval
 from bdt_core.inference.power import detectable_mean_difference, detectable_rate_difference
 from bdt_core.inference.proportions import koopman_interval, newcombe_interval, wilson_interval
-from bdt_core.inference.summaries import Scale
+from bdt_core.inference.summaries import Scale, Summary, ValueCounts
 from bdt_core.said import of_ours, say
 
 Floats = NDArray[np.float64]
@@ -233,6 +234,45 @@ def shrink_of_mean(sums: PersonSums, squares: float, alpha: float) -> float:
     variance = squares / n - (int(sums.steps.sum()) / n) ** 2
     effect = max(1.0, spread.variance * n / variance) if variance > 0.0 else spread.alike
     return PersonsCompared(spread.persons_a, 0, effect, spread.df).shrink(alpha)
+
+
+def interval_of_mean(
+    summary: Summary, sums: PersonSums | None, steps: Steps | None, alpha: float
+) -> tuple[float, float]:
+    """Limits of a group's mean: Wilson's of two-valued variables, Student's of others; by persons where there are.
+
+    Parameters
+    ----------
+    summary : ValueCounts or Moments
+    sums : PersonSums, optional
+        What persons have in the group, where they may have several rows; of a two-valued variable 1 step is the
+        distance of its values.
+    steps : Steps, optional
+        What they have it in.
+    alpha : float
+        The limits have confidence 1 - alpha.
+
+    Returns
+    -------
+    low, high : float
+        In the variable's units.
+    """
+    values = set(summary.values.tolist()) if isinstance(summary, ValueCounts) else set()
+    if isinstance(summary, ValueCounts) and (len(values) == 2 or values <= {0.0, 1.0}):
+        lower, upper = (0.0, 1.0) if values <= {0.0, 1.0} else (min(values), max(values))
+        n, events = float(summary.rows), float(summary.rows_with(upper))
+        shrink = 1.0 if sums is None else shrink_of_mean(sums, float(sums.steps.sum()), alpha)
+        low, high = wilson_interval(events / shrink, n / shrink, 1.0 - alpha)
+        return lower + (upper - lower) * low, lower + (upper - lower) * high
+    sd = math.sqrt(summary.mean_and_variance()[1]) * summary.unit
+    low, high = (float(one) for one in mean_interval(summary.mean, sd**2, summary.rows, 1.0 - alpha))
+    if sums is None or steps is None:
+        return low, high
+    spread = spread_of(sums, PersonSums(*np.zeros((2, sums.rows.size), dtype=np.int64)))
+    # As many rows of different persons would not be surer.
+    error = max(math.sqrt(spread.variance) * steps.length, sd / math.sqrt(summary.rows))
+    reach = float(special.stdtrit(spread.df, 1.0 - 0.5 * alpha)) * error
+    return summary.mean - reach, summary.mean + reach
 
 
 def placement_steps(counts: Numbers) -> NDArray[np.float64]:

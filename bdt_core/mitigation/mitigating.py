@@ -67,7 +67,7 @@ def settings_of(spec: AuditSpec, section: MitigationSection, features: list[str]
     label, prediction = spec.group_columns()
     assert label is not None  # the specification refuses mitigation without it
     positive, positive_prediction = (_values(one) for one in favourable_values(spec))
-    gated = [limit.metric for limit in spec.metric_limits if limit.metric != "bias_score"]
+    gated = [limit.metric for limit in spec.metric_limits if limit.counts == "metrics" and limit.metric != "bias_score"]
     return MitigationSettings(
         group=section.facets,
         score=section.score,

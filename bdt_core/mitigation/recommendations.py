@@ -15,7 +15,7 @@ from bdt_core.mitigation.results import NOT_OF_DECISIONS, FrontierRow, GroupChan
 from bdt_core.result import Result
 from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec import GATE_METRICS
-from bdt_core.verdict import LimitOutcome, MetricLimitResult, Verdict, kind_of
+from bdt_core.verdict import LimitOutcome, MetricLimitResult, NumericLimitResult, Verdict, kind_of
 from bdt_core.verdict.judge import Evidence, Tolerated, judge
 
 Kept = Literal["yes", "no", "cannot tell"]
@@ -70,7 +70,8 @@ def recommend(mitigation: Mitigation, limits: Sequence[LimitOutcome]) -> tuple[R
 
 
 def _recommended(mitigation: Mitigation, limit: LimitOutcome) -> Recommendation:
-    if not isinstance(limit, MetricLimitResult):  # thresholds are measured by metrics
+    if not isinstance(limit, MetricLimitResult) or isinstance(limit, NumericLimitResult):
+        # Thresholds are measured by metrics of decisions.
         what = kind_of(limit).about
         tried = say(
             "Thresholds by {as_is} were tried, not by {what}.", as_is=mitigation.settings.columns, what=of_ours(what)

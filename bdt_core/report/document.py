@@ -353,6 +353,7 @@ class Document(Part):
     declared_outcomes: DeclaredOutcomes | None = None
     groups: Groups | None
     calibration: Calibration | None = None
+    numeric_groups: Groups | None = None
     pooled_groups: PooledGroups | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
@@ -370,7 +371,7 @@ class Document(Part):
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
         left_out |= {
             name: True
-            for name in ("drawn", "selection_rules", "publication", "blanks", "calibration")
+            for name in ("drawn", "selection_rules", "publication", "blanks", "calibration", "numeric_groups")
             if getattr(self, name) is None
         }
         if not self.data.notes:

@@ -86,6 +86,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         declared_outcomes=findings.declared,
         groups=None if metrics is None else _groups(metrics, scores),
         calibration=findings.calibration,
+        numeric_groups=None if findings.numeric_metrics is None else _numeric_groups(findings.numeric_metrics),
         pooled_groups=findings.pooled_groups,
         selection_rules=findings.selection_rules,
         characteristics=findings.characteristics,
@@ -551,9 +552,16 @@ def _groups(metrics: GroupMetrics, scores: GroupScores | None) -> Groups:
     )
 
 
+def _numeric_groups(metrics: GroupMetrics) -> Groups:
+    """Every grouping with its means, medians, errors and comparisons; small groups as in `_groups`."""
+    label, prediction = metrics.spec.numeric_columns()
+    changed = {"label": label, "prediction": prediction, "positive": (), "favourable": None, "score": None}
+    return _groups(metrics, None).model_copy(update={**changed, "stratum": None})
+
+
 def facet_alone(metrics: BiasMetrics) -> Groups:
     """Groups of one grouping that is no part of an audit: all are shown, for nobody said how many people they need."""
-    sizes = metrics["prevalence" if metrics.label else "selection_rate"]
+    sizes = next(one for one in metrics.metrics if one.kind == "rate" and one.was_asked_for)
     groups, rows = sizes.values, tuple(int(n) for n in sizes.n)
     return Groups(
         label=metrics.label,

@@ -13,8 +13,8 @@ from bdt_core.metrics import (
     CRITERIA,
     GATE_METRICS,
     GROUP_METRICS,
+    NUMERIC,
     RATES,
-    SCORES,
     better_side,
     compared_metrics,
     plain_name,
@@ -74,7 +74,7 @@ def rate_value(name: str, x: words.Number) -> str:
     >>> rate_value("accuracy", 0.635), rate_value("auc", 0.635)
     ('63.5 %', '0.635')
     """
-    return words.number(x) if name in SCORES else words.percent(x)
+    return words.percent(x) if compared_unit(name) == "rate" else words.number(x)
 
 
 def rate_in_words(group: Group, rate: str) -> str:
@@ -139,7 +139,14 @@ def has_counts(facet: Facet, rate: str) -> bool:
 
 def compared_unit(name: str) -> words.Unit:
     """Of a metric's difference from the reference: points, or a number."""
-    return "rate" if name in RATES else "value"
+    is_share = name in NUMERIC and NUMERIC[name].is_share
+    return "rate" if name in RATES or is_share else "value"
+
+
+def numeric_metrics(facet: Facet) -> list[str]:
+    """Metrics of numbers that some group has, in the usual order."""
+    known = {name for one in facet.groups for name in one.rates or ()}
+    return [name for name in NUMERIC if name in known]
 
 
 def compared_rates(facet: Facet) -> list[str]:

@@ -22,6 +22,7 @@ ANNEX = (
     "differences",
     "proxies",
     "rates",
+    "numbers",
     "pooled_groups",
     "characteristics",
     "slices",

@@ -49,10 +49,12 @@ def printed(document: AnyDocument) -> Printed:
     if shared is not None and shared[0] is document:
         return shared[1]
     document = with_sentences(document)
-    groups = document.get("groups")
-    if groups is not None:
-        groups = {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}
-    return Printed.model_validate(words.printable({**document, "groups": groups}))
+    shortened = {
+        name: {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}
+        for name in ("groups", "numeric_groups")
+        if (groups := document.get(name)) is not None
+    }
+    return Printed.model_validate(words.printable({**document, **shortened}))
 
 
 def _largest_first(facet: Mapping[str, Any]) -> dict[str, Any]:

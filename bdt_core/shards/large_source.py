@@ -71,8 +71,9 @@ class LargeSource:
 
 def group_columns(spec: AuditSpec) -> set[str]:
     """Columns of the source that are counted for declared groups."""
-    if not spec.facets:
-        return set()
-    groups = spec.groups
-    named = [*spec.group_columns(), groups.score, groups.stratum, *groups.similar_by]
-    return {name for name in (*named, *(name for facets in spec.facets for name in facets)) if name is not None}
+    named: list[str | None] = [name for facets in (*spec.facets, *spec.numeric_facets) for name in facets]
+    if spec.facets:
+        named += [*spec.group_columns(), spec.groups.score, spec.groups.stratum, *spec.groups.similar_by]
+    if spec.numeric_facets:
+        named += spec.numeric_columns()
+    return {name for name in named if name is not None}

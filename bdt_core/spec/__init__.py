@@ -30,6 +30,7 @@ from bdt_core.spec.gate import (
     Limit,
     LocalBiasLimit,
     MetricLimit,
+    NumericLimit,
     SliceLimit,
     WorstGroupLimit,
 )
@@ -72,6 +73,7 @@ __all__ = [
     "LocalBiasSection",
     "MetricLimit",
     "MitigationSection",
+    "NumericLimit",
     "PartitionBy",
     "SelectionRule",
     "Significance",

@@ -22,6 +22,7 @@ from bdt_core.spec.engine import Engine
 from bdt_core.spec.factor import Factor
 from bdt_core.spec.gate import (
     AnyLimit,
+    Counted,
     Limit,
     LocalBiasLimit,
     MetricLimit,
@@ -326,6 +327,24 @@ class GroupsSection(SpecSection):
     positive: Value | list[Value] | None = Field(
         None, description="Value or values of both that count as positive; by default those of bias_variable, else 1."
     )
+    numbers: bool = Field(
+        False,
+        description=(
+            "Whether label and prediction of the groups are numbers, such as amounts or grades: their metrics are then "
+            "means, medians and errors, not rates. A bias_variable that is made of numbers, such as an absolute_error, "
+            "has these metrics of its own label and prediction without this key."
+        ),
+    )
+    tolerance: float | None = Field(
+        None,
+        gt=0,
+        allow_inf_nan=False,
+        description=(
+            "How far a predicted number may be off and be near enough, in its own unit: within_tolerance is the share "
+            "of people for whom it is. Of label and prediction that are numbers."
+        ),
+        examples=[0.5],
+    )
     score: str | None = Field(None, description="Column with the predicted probability of a positive label.")
     stratum: str | None = Field(
         None,
@@ -552,9 +571,16 @@ class AuditSpec(SpecSection):
     @property
     def facets(self) -> tuple[tuple[str, ...], ...]:
         """The declared groupings, those of the gate included; none without a label or a prediction."""
-        if self.group_columns() == (None, None):
-            return ()
-        limited = [one.facets for one in self.gate if one.counts == "metrics"]
+        return self._with_limited("metrics") if self.group_columns() != (None, None) else ()
+
+    @property
+    def numeric_facets(self) -> tuple[tuple[str, ...], ...]:
+        """The same of metrics of numbers; none without a label or a prediction that holds numbers."""
+        return self._with_limited("numbers") if self.numeric_columns() != (None, None) else ()
+
+    def _with_limited(self, counts: Counted) -> tuple[tuple[str, ...], ...]:
+        """The declared groupings, and those that limits on so many things are on."""
+        limited = [one.facets for one in self.gate if one.counts == counts]
         return tuple(dict.fromkeys(one for one in (*self.declared_facets, *limited) if one))
 
     @property
@@ -577,7 +603,7 @@ class AuditSpec(SpecSection):
     def declared_groupings(self) -> tuple[tuple[str, ...], ...]:
         """Groupings by which the bias variable is compared: the declared ones, else each protected column."""
         of_columns = self.facets or tuple((one,) for one in self.protected)
-        limited = [one.facets for one in self.gate if one.counts == "outcomes"]
+        limited = [one.facets for one in self.gate if one.counts in ("outcomes", "numbers")]
         return tuple(dict.fromkeys(one for one in (*of_columns, *self.declared_facets, *limited) if one))
 
     @property
@@ -629,14 +655,24 @@ class AuditSpec(SpecSection):
         """Label and prediction of the group metrics.
 
         Those of a bias variable made of numbers, such as an absolute error, are not taken over: they say how much,
-        not whether.
+        not whether. There are none where ``groups.numbers`` says that they are numbers.
         """
+        if self.groups.numbers:
+            return None, None
         bias = self.bias_variable
         taken = None if bias.is_of_numbers else bias
         return (
             self.groups.label or (taken.label if taken else None),
             self.groups.prediction or (taken.prediction if taken else None),
         )
+
+    def numeric_columns(self) -> tuple[str | None, str | None]:
+        """Label and prediction of the metrics of numbers: those of a bias variable that is made of numbers, or such as
+        ``groups.numbers`` says."""
+        bias = self.bias_variable
+        if self.groups.numbers:
+            return self.groups.label or bias.label, self.groups.prediction or bias.prediction
+        return (bias.label, bias.prediction) if bias.derive is not None and bias.is_of_numbers else (None, None)
 
     @property
     def declared_columns(self) -> frozenset[str]:
@@ -713,6 +749,27 @@ class AuditSpec(SpecSection):
                     f'"{key}" needs a label and a prediction: set "groups.label" and "groups.prediction", or derive '
                     "the bias_variable from them"
                 )
+        return self
+
+    @model_validator(mode="after")
+    def _numbers_have_columns(self) -> AuditSpec:
+        groups = self.groups
+        if groups.numbers and self.numeric_columns() == (None, None):
+            raise ValueError(
+                '"groups.numbers" needs numbers: name their columns in "groups.label", "groups.prediction" or both'
+            )
+        counted = [key for key in ("positive", "score", "stratum", "similar_by") if getattr(groups, key)]
+        if groups.numbers and counted:
+            raise ValueError(
+                f'"groups.{counted[0]}" goes with label and prediction that are counted, and "groups.numbers" says '
+                "that they are numbers: leave one of both out"
+            )
+        if groups.tolerance is not None and None in self.numeric_columns():
+            raise ValueError(
+                '"groups.tolerance" needs a label and a prediction that are numbers: derive the bias_variable from '
+                'them, such as "derive: absolute_error", or set "groups.numbers: true" with "groups.label" and '
+                '"groups.prediction"'
+            )
         return self
 
     @model_validator(mode="after")

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from bdt_core.derivations import derived
 from bdt_core.metrics import (
     GATE_METRICS,
+    NUMERIC,
     RATES,
     Better,
     Favourable,
@@ -98,7 +99,8 @@ def is_both_ways(limit: MetricLimit) -> bool:
 
 def _has_a_sign(metric: str) -> bool:
     """Whether a metric, named as in the results, is above 0 for some groups and below it for others."""
-    return is_signed(metric) or (metric not in RATES and metric.removesuffix("_difference") in RATES)
+    compared = metric.removesuffix("_difference")
+    return is_signed(metric) or (metric != compared and (compared in RATES or compared in NUMERIC))
 
 
 def problem_of_direction(limit: MetricLimit, favourable: Favourable | None) -> str | None:

@@ -12,7 +12,7 @@ from pydantic import Field, field_validator, model_validator
 
 from bdt_core import words
 from bdt_core.errors import SpecError, nearest
-from bdt_core.metrics import GATE_METRICS, LOCAL_METRICS
+from bdt_core.metrics import GATE_METRICS, LOCAL_METRICS, NUMERIC, is_of_numbers, plain_name
 from bdt_core.said import Column, Numeral, joined, of_ours, say
 from bdt_core.spec.depth import SliceSearch, WorstGroupSearch
 from bdt_core.spec.direction import problem_of_direction
@@ -24,6 +24,8 @@ if TYPE_CHECKING:
     from bdt_core.spec.audit_spec import AuditSpec
 
 Inconclusive = Literal["warn", "block"]
+Counted = Literal["metrics", "numbers", "outcomes"]
+"""What a limit on declared groups is on."""
 PLUGINS = "bdt.limits"
 """Entry points of other packages that add a kind of limit: modules that register it when they are imported."""
 
@@ -57,8 +59,9 @@ class GateLimit(SpecSection):
     ----------
     kind : str
         The kind's name in reports.
-    counts : {"metrics", "outcomes"} or None
-        What is counted by `facets`: metrics of label and prediction, or the bias variable.
+    counts : {"metrics", "numbers", "outcomes"} or None
+        What is counted by `facets`: metrics of label and prediction, the same where they are numbers, or the bias
+        variable.
     results : tuple of str
         Results of stages that it is judged by (see `bdt_core.stages`); "outcome" is the bias variable, measured. Its
         check in Dagster stands on the asset of the first.
@@ -67,7 +70,7 @@ class GateLimit(SpecSection):
     """
 
     kind: ClassVar[str]
-    counts: ClassVar[Literal["metrics", "outcomes"] | None] = None
+    counts: ClassVar[Counted | None] = None
     results: ClassVar[tuple[str, ...]] = _OF_PEOPLE
     applies: ClassVar[Literal["four_fifths"] | None] = None
 
@@ -179,8 +182,8 @@ class MetricLimit(GateLimit):
     """A limit on a metric of declared groups."""
 
     kind = "metric"
-    counts = "metrics"
-    results = ("group_metrics", "group_scores")
+    counts: ClassVar[Counted | None] = "metrics"
+    results: ClassVar[tuple[str, ...]] = ("group_metrics", "group_scores")
 
     metric: str = Field(
         description=(
@@ -190,7 +193,7 @@ class MetricLimit(GateLimit):
             "false_positive_rate, accuracy and "
             "the like: each group. false_positive_rate_difference: each group against groups.reference. bias_score."
         ),
-        json_schema_extra=lambda schema: schema.update(enum=list(GATE_METRICS)),  # as they are when it is asked for
+        json_schema_extra=lambda schema: schema.update(enum=[*_metrics()]),  # as they are when it is asked for
     )
     facet: str | list[str] = Field(description="Column with the groups; several columns make intersections.")
     min: float | None = Field(None, description="Smallest value that is tolerated, e.g. 0.8 for a ratio.")
@@ -217,6 +220,9 @@ class MetricLimit(GateLimit):
         if metric not in GATE_METRICS:
             hint = nearest(metric, GATE_METRICS, "see the description of the key in: bdt schema")
             raise ValueError(f'there is no metric "{metric}"; {hint}')
+        if metric not in _metrics(numbers=cls.counts == "numbers"):
+            kind = "a NumericLimit" if is_of_numbers(metric) else "a MetricLimit"
+            raise ValueError(f'a limit on "{metric}" is {kind}')
         return metric
 
     @model_validator(mode="after")
@@ -250,11 +256,62 @@ class MetricLimit(GateLimit):
     def problem_in(self, spec: AuditSpec) -> str | None:
         """No columns to count the metric from, or an end of it that lets every harm pass."""
         if spec.group_columns() == (None, None):
-            return (
+            needed = (
                 f'the gate limits "{self.metric}", which needs "groups.label" or "groups.prediction" (or a '
                 "bias_variable that is derived from label and prediction)"
             )
+            if spec.numeric_columns() == (None, None):
+                return needed
+            return (
+                f"{needed} whose values are counted, and those of this specification are numbers: limit a metric of "
+                'numbers such as "mean_absolute_error_difference", or name columns with a decision in "groups.label" '
+                'and "groups.prediction", without "groups.numbers"'
+            )
         return problem_of_direction(self, spec.favourable_said())
+
+
+class NumericLimit(MetricLimit):
+    """A limit on a metric of declared groups whose label and prediction are numbers."""
+
+    kind = "numeric_metric"
+    counts = "numbers"
+    results = ("numeric_metrics",)
+
+    metric: str = Field(
+        description=(
+            "mean_outcome, median_prediction, mean_error, mean_absolute_error, root_mean_squared_error, "
+            "within_tolerance (with groups.tolerance) and the like: each group, where label and prediction are "
+            "numbers. mean_absolute_error_difference, mean_prediction_ratio and the like: each group against "
+            "groups.reference."
+        ),
+        json_schema_extra=lambda schema: schema.update(enum=[*_metrics(numbers=True)]),
+    )
+
+    def problem_in(self, spec: AuditSpec) -> str | None:
+        """No numbers to compute the metric from, or an end of it that lets every harm pass."""
+        metric = NUMERIC[plain_name(self.metric)]
+        label, prediction = spec.numeric_columns()
+        if (label, prediction) == (None, None):
+            return (
+                f'the gate limits "{self.metric}", which needs label and prediction that are numbers: derive the '
+                'bias_variable from them, such as "derive: absolute_error", or set "groups.numbers: true" with '
+                '"groups.label" and "groups.prediction"'
+            )
+        needed = ((label, "label", metric.needs_label), (prediction, "prediction", metric.needs_prediction))
+        for column, key, is_needed in needed:
+            if is_needed and column is None:
+                return f'the gate limits "{self.metric}", which needs "groups.{key}"'
+        if metric.needs_tolerance and spec.groups.tolerance is None:
+            return (
+                f'the gate limits "{self.metric}", which needs "groups.tolerance": how far a prediction may be off and '
+                "be near enough, such as 0.5"
+            )
+        return problem_of_direction(self, None)
+
+
+def _metrics(*, numbers: bool = False) -> list[str]:
+    """What a limit can be on: metrics of decisions, or those of numbers."""
+    return [name for name, result in GATE_METRICS.items() if is_of_numbers(result) == numbers]
 
 
 RULED_OUT_FROM = 0.05
@@ -530,7 +587,8 @@ class FourFifthsLimit(GateLimit):
 
 
 KINDS_OF_LIMIT: dict[str, type[GateLimit]] = {
-    one.kind: one for one in (Limit, MetricLimit, WorstGroupLimit, SliceLimit, LocalBiasLimit, FourFifthsLimit)
+    one.kind: one
+    for one in (Limit, MetricLimit, NumericLimit, WorstGroupLimit, SliceLimit, LocalBiasLimit, FourFifthsLimit)
 }
 """All kinds of limit, by name."""
 
@@ -577,7 +635,8 @@ def _kind(limit: Any) -> str:
         return limit.kind
     keys = limit if isinstance(limit, dict) else {}
     if "metric" in keys or ("facet" in keys and "check" not in keys):
-        return MetricLimit.kind
+        metric = keys.get("metric")
+        return (NumericLimit if metric in _metrics(numbers=True) else MetricLimit).kind
     if "check" not in keys and "max_gap" in keys:
         return LocalBiasLimit.kind
     if "check" not in keys:

@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial, reduce
+from itertools import accumulate
 from operator import add
 
 import numpy as np
@@ -122,6 +123,14 @@ def summarise_bias_variable(table: Rows) -> Summary:
     """All values of the bias variable."""
     how = ways(table, [BIAS_VARIABLE])[BIAS_VARIABLE]
     return reduce(plus, table.map_blocks(partial(_bias_variable, how=how), [BIAS_VARIABLE]))
+
+
+def rests_of(summaries: Sequence[Summary]) -> list[Summary]:
+    """Of each of some summaries, what all others have together."""
+    before = list(accumulate(summaries, plus))
+    behind = list(accumulate(reversed(summaries), plus))[::-1]
+    nothing = [one.without_rows() for one in summaries[:1]]
+    return [plus(one, other) for one, other in zip([*nothing, *before[:-1]], [*behind[1:], *nothing], strict=True)]
 
 
 def mean_and_sd(summary: Summary) -> tuple[float, float]:

@@ -3,7 +3,7 @@
 from bdt_core.verdict.clusters import NO_CLUSTERS, ClusterLimitResult, judge_clusters
 from bdt_core.verdict.four_fifths import FourFifthsLimitResult, judge_four_fifths
 from bdt_core.verdict.gate import GateResult, judge_gate, judge_limit, of_majority, overall
-from bdt_core.verdict.groups import MetricLimitResult, check_name, judge_metric
+from bdt_core.verdict.groups import MetricLimitResult, NumericLimitResult, check_name, judge_metric
 from bdt_core.verdict.judge import Evidence, LimitOutcome, Tolerated, judge
 from bdt_core.verdict.kinds import LIMITS, AuditResults, LimitKind, PeopleLimitKind, Row, kind_named, kind_of, register
 from bdt_core.verdict.local_bias import LocalBiasLimitResult, judge_local_bias
@@ -24,6 +24,7 @@ __all__ = [
     "LimitOutcome",
     "LocalBiasLimitResult",
     "MetricLimitResult",
+    "NumericLimitResult",
     "PeopleLimitKind",
     "Row",
     "SliceLimitResult",

@@ -14,7 +14,7 @@ from bdt_core.verdict.any_group import WorstGroupLimits
 from bdt_core.verdict.clusters import ClusterLimits
 from bdt_core.verdict.evidence import SearchedLimitOutcome
 from bdt_core.verdict.four_fifths import FourFifthsLimits
-from bdt_core.verdict.groups import MetricLimits
+from bdt_core.verdict.groups import MetricLimits, NumericLimits
 from bdt_core.verdict.judge import LimitOutcome
 from bdt_core.verdict.kinds import AuditResults, LimitResult, kind_named, kind_of, register
 from bdt_core.verdict.local_bias import LocalBiasLimits
@@ -28,6 +28,7 @@ for _kind in (
     WorstGroupLimits(),
     ClusterLimits(),
     MetricLimits(),
+    NumericLimits(),
     SliceLimits(),
     LocalBiasLimits(),
     FourFifthsLimits(),

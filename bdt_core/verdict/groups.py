@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
 from bdt_core.fairness.comparisons import FEWEST_IN_DENOMINATOR, IS_REFERENCE
 from bdt_core.fairness.declared_groups import FacetMetrics, GroupMetrics, GroupScores
 from bdt_core.fairness.metric_results import Metric, group_name
-from bdt_core.fairness.reported_groups import Facet
+from bdt_core.fairness.reported_groups import Facet, Groups
 from bdt_core.metrics import (
     CLARIFY,
     CRITERIA,
+    NUMERIC,
     compared_metrics,
     depends_on_favourable,
     is_ratio,
@@ -22,7 +23,7 @@ from bdt_core.metrics import (
     spoken_name,
 )
 from bdt_core.said import Column, Numeral, joined, of_ours, say
-from bdt_core.spec import GATE_METRICS, AuditSpec, MetricLimit
+from bdt_core.spec import GATE_METRICS, AuditSpec, GateLimit, MetricLimit, NumericLimit
 from bdt_core.spec.direction import is_both_ways, problem_of_direction
 from bdt_core.verdict.judge import (
     Evidence,
@@ -86,10 +87,18 @@ class MetricLimitResult(LimitOutcome):
         return self.group
 
 
+@dataclass(frozen=True, kw_only=True)
+class NumericLimitResult(MetricLimitResult):
+    """What a limit on a metric of numbers says; the same as `MetricLimitResult`."""
+
+    kind: Literal["numeric_metric"]  # type: ignore[assignment]
+
+
 class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     """Limits on metrics of declared groups."""
 
-    limit, outcome = MetricLimit, MetricLimitResult
+    limit: ClassVar[type[GateLimit]] = MetricLimit
+    outcome: ClassVar[type[LimitOutcome]] = MetricLimitResult
     compared = None
     published = frozenset({"metric", "facet", "minimum", "maximum", "rule", "groups_judged"})
     names_groups = ("group",)
@@ -97,6 +106,11 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     def judge(self, limit: MetricLimit, results: AuditResults) -> MetricLimitResult:
         counted = results.group_metrics or GroupMetrics(results.outcome.spec, (), (), ())
         return judge_metric(limit, counted, results.group_scores)
+
+    def groups_of(self, report: Any) -> Groups | None:
+        """The declared groups of a report that have such metrics."""
+        groups: Groups | None = report.groups
+        return groups
 
     def title(self, outcome: MetricLimitResult) -> str:
         return check_in_words(outcome.check)
@@ -109,11 +123,12 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
         row = super().row(outcome, report)
         notes = []
         rate, _, kind = outcome.metric.rpartition("_")
-        facets = report.groups.facets if report.groups else ()
+        facets = self._facets(report)
         reference = next((one.reference for one in facets if one.facet == outcome.facet), None)
-        if reference and rate in compared_metrics() and kind == "difference":
+        is_compared = rate in NUMERIC or rate in compared_metrics()
+        if reference and is_compared and kind == "difference":
             notes.append(say("each group less {reference}", reference=reference))
-        elif reference and rate in compared_metrics() and kind == "ratio":
+        elif reference and is_compared and kind == "ratio":
             notes.append(say("each group over {reference}", reference=reference))
         if outcome.group is not None:
             notes.append(say("decided by {group}", group=outcome.group))
@@ -133,7 +148,7 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     def groups_in(self, outcome: MetricLimitResult, report: Any) -> OfGroups:
         """Groups with too few rows, and undefined values, are not there."""
         name = GATE_METRICS[outcome.metric]
-        facets = report.groups.facets if report.groups else ()
+        facets = self._facets(report)
         facet: Facet | None = next((one for one in facets if one.facet == outcome.facet), None)
         if facet is None:
             return OfGroups((), None)
@@ -160,6 +175,27 @@ class MetricLimits(LimitKind[MetricLimit, MetricLimitResult]):
     def facts(self, outcome: MetricLimitResult) -> dict[str, Any]:
         """A metric of all groups has a name in its place."""
         return outcome.to_dict() | {"group": outcome.group or "all groups"}
+
+    def _facets(self, report: Any) -> tuple[Facet, ...]:
+        groups = self.groups_of(report)
+        return groups.facets if groups else ()
+
+
+class NumericLimits(MetricLimits):
+    """Limits on metrics of declared groups whose label and prediction are numbers."""
+
+    limit, outcome = NumericLimit, NumericLimitResult
+    about = "errors of numbers"
+
+    def judge(self, limit: MetricLimit, results: AuditResults) -> NumericLimitResult:
+        compared = results.numeric_metrics or GroupMetrics(results.outcome.spec, (), (), ())
+        judged = judge_metric(limit, compared)
+        return NumericLimitResult(**{**vars(judged), "kind": "numeric_metric"})
+
+    def groups_of(self, report: Any) -> Groups | None:
+        """Those with means and errors."""
+        groups: Groups | None = report.numeric_groups
+        return groups
 
 
 def judge_metric(limit: MetricLimit, metrics: GroupMetrics, scores: GroupScores | None = None) -> MetricLimitResult:

@@ -44,6 +44,7 @@ _SHOWN = {
     "group_counts": ShownAsset(views_groups.counts, {"numpy", "json"}),
     "group_metrics": ShownAsset(views_groups.metrics, {"scipy", "json"}),
     "calibration": ShownAsset(views_groups.calibration, {"numpy", "json"}, is_long=True),
+    "numeric_metrics": ShownAsset(views_groups.numeric, {"scipy", "json"}),
     "bias_score": ShownAsset(views_groups.scores, {"scipy", "json"}),
     "pooled_groups": ShownAsset(views_groups.pooled, {"scipy", "json"}),
     "selection_rules": ShownAsset(views_groups.selection_rules, {"scipy", "json"}),

@@ -129,6 +129,34 @@ def metrics(result: GroupMetrics) -> Metadata:
     return metadata
 
 
+def numeric(result: GroupMetrics) -> Metadata:
+    """Means, medians and errors of every group, and the largest difference as a number that plots over time."""
+    from bdt_core.metrics import NUMERIC
+    from bdt_core.report.groups import rate_value
+
+    metadata: Metadata = {"notes": listed(result.notes)}
+    for facet in result.facets:
+        by = columns_cell(facet.metrics.facets)
+        known = [one for one in facet.metrics.metrics if one.name in NUMERIC]
+        enough = [i for i, n in enumerate(facet.sizes) if n >= result.spec.significance.min_rows]
+        metadata[say("means and errors by {name}", name=by)] = table_of(
+            [by, "rows", *(one.name.replace("_", " ") for one in known)],
+            [
+                [
+                    group_cell(facet.metrics.facets, facet.groups[i]),
+                    words.count(facet.rows[i]),
+                    *(rate_value(one.name, one.estimate[i]) if i in enough else words.NOTHING for one in known),
+                ]
+                for i in sorted(range(len(facet.groups)), key=lambda i: -facet.rows[i])[:_SHOWN]
+            ],
+        )
+        for metric in known:
+            values = [value for i in enough if (value := metric.estimate[i]) is not None]
+            apart = max(values) - min(values) if len(values) > 1 else None
+            metadata |= numbers(**{name_of_check(f"{metric.name}_range by {facet.metrics.facet}"): apart})
+    return metadata
+
+
 def scores(result: GroupScores) -> Metadata:
     """The composite score of every grouping."""
     rows = [

@@ -134,8 +134,8 @@ def _verdict(limit: GateLimit, results: dict[str, Any]) -> Any:
 
 
 _RESULTS = (
-    "significance", "group_metrics", "group_scores", "selection_rules", "worst_groups", "slices", "local_bias",
-    "ranked", "blanks", "declared", "test", "outcome", "calibration",
+    "significance", "group_metrics", "group_scores", "numeric_metrics", "selection_rules", "worst_groups", "slices",
+    "local_bias", "ranked", "blanks", "declared", "test", "outcome", "calibration",
 )  # fmt: skip
 _STOPS = "Reports only; the gate on bias_report stops."
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import jsonschema
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -178,7 +179,9 @@ def test_every_metric_that_can_be_limited_is_computed():
         {"sex": list("fm") * 100, "y": [0, 0, 1, 1] * 50, "p": [0, 1, 0, 1] * 50, "s": [0.3, 0.6] * 100}
     )
     found = bias_metrics(frame, facet="sex", label="y", prediction="p", score="s", group="sex", features=["s"])
-    assert set(GATE_METRICS.values()) - {"bias_score"} == {one.name for one in found.metrics}
+    numbers = bias_metrics(np.arange(200) / 7, np.arange(200) / 6, groups=frame["sex"], tolerance=0.5)
+    computed = {one.name for result in (found, numbers) for one in result.metrics}
+    assert set(GATE_METRICS.values()) - {"bias_score"} == computed
 
 
 def test_a_missing_key_is_named():

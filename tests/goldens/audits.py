@@ -285,7 +285,7 @@ AUDITS: dict[str, GoldenAudit] = {
             "bias_variable": {"derive": "absolute_error", "label": "asked", "prediction": "offered"},
             "features": {"include": ["age", "visits", "town"]},
             "protected": ["sex", "income"],
-            "groups": {"facets": ["sex"], **_DERIVED},
+            "groups": {"facets": ["sex"], "tolerance": 500, **_DERIVED},
             "clustering": _FEW,
             "significance": {"correction": "none", "alpha": 0.1},
         },

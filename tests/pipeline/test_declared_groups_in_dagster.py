@@ -42,3 +42,41 @@ def test_an_audit_of_declared_groups_alone_runs_as_assets(
     assert plain.declared is not None
     worst = max(plain.declared.harm(one) or 0.0 for one in plain.declared.facet("sex").groups)
     assert metadata["largest harm by sex"].value == worst
+
+
+def test_numbers_of_declared_groups_are_an_asset_with_the_checks_of_their_limits(
+    loans_file: Path, instance: dg.DagsterInstance, run_audit: Any, tmp_path: Path
+) -> None:
+    table = pd.read_csv(loans_file)
+    path = tmp_path / "numbers.csv"
+    table.assign(asked=table.index % 37 + 0.5, given=table.index % 35)[["sex", "asked", "given"]].to_csv(
+        path, index=False
+    )
+    spec = parse_spec(
+        {
+            "name": "loans", "source": {"path": str(path)}, "protected": ["sex"],
+            "bias_variable": {"derive": "absolute_error", "label": "asked", "prediction": "given"},
+            "clustering": None, "worst_groups": None, "slices": None, "groups": {"tolerance": 2},
+            "gate": [
+                {"metric": "mean_absolute_error_difference", "facet": "sex", "max": 50},
+                {"metric": "within_tolerance", "facet": "sex", "min": 1},
+            ],
+        }
+    )  # fmt: skip
+    result = run_audit(spec, instance)
+    plain = audit(None, spec)
+    assert result.output_for_node("loans__numeric_metrics") == plain.numbers
+    report = result.output_for_node("loans__bias_report")
+    assert json.dumps(report, sort_keys=True) == json.dumps(plain.document, sort_keys=True)
+    checks = {one.check_name: one.passed for one in result.get_asset_check_evaluations()}
+    assert checks["mean_absolute_error_difference_by_sex"]
+    assert not checks["within_tolerance_by_sex"]
+    asset = next(one.asset_key for one in result.get_asset_check_evaluations() if "within" in one.check_name)
+    assert asset.path == ["loans", "numeric_metrics"]
+    event = instance.get_latest_materialization_event(dg.AssetKey(["loans", "numeric_metrics"]))
+    assert event is not None
+    assert event.asset_materialization is not None
+    metadata = event.asset_materialization.metadata
+    assert plain.numbers is not None
+    apart = plain.numbers["sex"].difference()["mean_absolute_error"]
+    assert metadata["mean_absolute_error_range by sex"].value == apart
