@@ -69,9 +69,9 @@ class Counts(Protocol):
 Part = Callable[[Counts], Any]
 """From counts to the rows that count for something."""
 FunctionOfRows = Callable[[Any, Any], Any]
+"""From labels and predictions, arrays of 1 (positive) and 0 with one entry per row, to a number."""
 Amount = Callable[[Any, Any, Any], Any]
 """From label, prediction and tolerance, the first two arrays of numbers, to a number per row."""
-"""From labels and predictions, arrays of 1 (positive) and 0 with one entry per row, to a number."""
 
 
 def _itself(share: Any) -> Any:
