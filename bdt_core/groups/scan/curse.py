@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from bdt_core.groups.scan.climbing import Climb
 from bdt_core.groups.scan.measuring import design_effect, measured
-from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, scored
+from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows
 from bdt_core.groups.scan.settings import SEED
 from bdt_core.groups.scan.units import Places, Units
 from bdt_core.table.pool import mapped
@@ -140,7 +140,7 @@ def _error(climb: Climb, drawing: Drawing, threshold: float, seed: int, table: i
     """How much too large the difference of the named group is in one table, in standard errors."""
     source = drawing.draw(np.random.default_rng([seed, 4, table]))
     drawn = climb.with_harm(climb.rows.harm[source])
-    group = drawn.best(scored(drawn.rows))
+    group = drawn.best(drawn.scored())
     if not group.score > threshold:
         return None
     inside = drawn.rows.inside(group.state)
