@@ -19,6 +19,7 @@ NAMES = (
     "logan",
     "mitigation",
     "nobody",
+    "numeric",
     "over_time",
     "privacy",
     "production",
