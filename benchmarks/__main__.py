@@ -20,6 +20,7 @@ NAMES = (
     "logan",
     "mitigation",
     "nobody",
+    "numeric",
     "over_time",
     "privacy",
     "production",

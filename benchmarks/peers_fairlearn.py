@@ -6,8 +6,16 @@ import warnings
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 from fairlearn import metrics as fl
-from sklearn.metrics import accuracy_score, f1_score, precision_score
+from sklearn.metrics import (
+    accuracy_score,
+    f1_score,
+    mean_absolute_error,
+    mean_squared_error,
+    precision_score,
+    root_mean_squared_error,
+)
 
 from benchmarks import peers_tables as tables
 
@@ -22,6 +30,17 @@ TIMED = {
     "false_positive_rate": fl.false_positive_rate,
     "positive_predictive_value": precision_score,
     "accuracy": accuracy_score,
+}
+
+
+NUMERIC = {
+    "mean_outcome": lambda y, p: np.mean(y),  # noqa: ARG005 - fairlearn hands over both
+    "median_outcome": lambda y, p: np.median(y),  # noqa: ARG005
+    "mean_prediction": fl.mean_prediction,
+    "median_prediction": lambda y, p: np.median(p),  # noqa: ARG005
+    "mean_absolute_error": mean_absolute_error,
+    "mean_squared_error": mean_squared_error,
+    "root_mean_squared_error": root_mean_squared_error,
 }
 
 
@@ -97,6 +116,27 @@ def coverage_at_equality() -> Any:
     return found
 
 
+def _means(metrics: dict[str, Any], frame: Any) -> fl.MetricFrame:
+    return fl.MetricFrame(metrics=metrics, y_true=frame.y, y_pred=frame.p, sensitive_features=frame.g)
+
+
+def numbers() -> Any:
+    """Means, medians and errors of numbers per group."""
+    frame = _means(NUMERIC, tables.amounts())
+    return {"by_group": frame.by_group.to_dict(), "overall": frame.overall.to_dict()}
+
+
+def numeric_report(rows: int) -> Callable[[], object]:
+    """The same seven figures per group, with differences and ratios, without intervals."""
+    frame = tables.amounts(rows)
+
+    def work() -> object:
+        found = _means(NUMERIC, frame)
+        return found.by_group, found.difference(), found.ratio()
+
+    return work
+
+
 def whole_report(rows: int) -> Callable[[], object]:
     """Five rates, differences and ratios, without intervals."""
     frame = tables.many_cells(rows)
@@ -113,6 +153,6 @@ if __name__ == "__main__":
     warnings.simplefilter("ignore")
     tables.main(
         ["fairlearn", "numpy", "pandas", "scikit-learn"],
-        {one.__name__: one for one in (compas, adult, simulated, nobody_positive, coverage_at_equality)},
-        {"report": whole_report},
+        {one.__name__: one for one in (compas, adult, simulated, nobody_positive, coverage_at_equality, numbers)},
+        {"report": whole_report, "numbers": numeric_report},
     )

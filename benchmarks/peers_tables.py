@@ -77,6 +77,15 @@ def simulated(rows: int = 3000) -> pd.DataFrame:
     return frame
 
 
+def amounts(rows: int = 3000) -> pd.DataFrame:
+    """Four groups of unequal size g, an amount y and a prediction p of it, which is too high for one group."""
+    rng = np.random.default_rng(23)
+    group = np.searchsorted(np.cumsum([0.5, 0.3, 0.15]), rng.random(rows))
+    y = (10 + 5 * rng.random(rows) ** 2).round(6)
+    p = (y + rng.random(rows) - 0.5 + 0.2 * (group == 1)).round(6)
+    return pd.DataFrame({"g": group, "y": y, "p": p})
+
+
 def same_rate(rows: int, groups: int, seed: int) -> pd.DataFrame:
     """Predictions p at a rate of .3 in each of some groups g of so many rows: nothing differs."""
     p = (np.random.default_rng([rows, groups, seed]).random(rows * groups) < 0.3).astype(int)

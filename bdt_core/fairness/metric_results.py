@@ -53,8 +53,8 @@ class Metric:
     ----------
     name : str
     kind : {"rate", "clarify", "difference", "ratio", "range"}
-        A rate inside a group; one of Clarify's 21; a rate less, or over, that of the reference; the largest
-        difference or smallest ratio over all pairs of groups.
+        A rate, a score or a metric of numbers inside a group; one of Clarify's 21; a rate less, or over, that of the
+        reference; the largest difference or smallest ratio over all pairs of groups.
     values : tuple of tuple
         Groups, one value per facet; the empty tuple for a metric of all groups together.
     estimate, low, high : tuple of (float or None)
@@ -140,7 +140,7 @@ class BiasMetrics(AuditPart):
     label, prediction, group, score, weight : str or None
         Columns; `group` is the one within whose values CDDL and CDDPL compare.
     positive : tuple
-        Favourable values found, or asked for when none was found.
+        Favourable values found, or asked for when none was found; none of numbers.
     confidence : float
     reference : str
         What differences and ratios compare with: a group, or "everybody else".

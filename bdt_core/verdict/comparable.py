@@ -47,8 +47,13 @@ class _Significance(Part):
     alpha: Annotated[float, Field(gt=0.0, lt=1.0)]
 
 
+class _Near(Part):
+    tolerance: float | None = None
+
+
 class _Spec(Part):
     bias_variable: _Measure
+    groups: _Near = _Near()
     significance: _Significance
     require: Literal["all", "majority"]
 
@@ -69,6 +74,7 @@ class ComparableReport(Part):
     bias_variable: _BiasVariable
     gate: Annotated[tuple[LimitResult, ...], BeforeValidator(_of_known_kinds)]
     groups: Groups | None = None
+    numeric_groups: Groups | None = None
     slices: _Slices | None = None
 
     @classmethod
@@ -151,6 +157,12 @@ def _check_same_measure(report: ComparableReport, spec: AuditSpec, called: str) 
                 f"{called} measures something else: its bias_variable.{key} is {_short(before)}, that of the "
                 f"specification {_short(now)}. {_AGAIN}"
             )
+    tolerances = report.spec.groups.tolerance, spec.groups.tolerance
+    if None not in tolerances and tolerances[0] != tolerances[1]:
+        raise SourceError(
+            f"{called} measures something else: its groups.tolerance is {tolerances[0]:g}, that of the specification "
+            f"{tolerances[1]:g}. {_AGAIN}"
+        )
     if report.groups is None or not spec.facets:
         return
     before, now = report.groups.favourable or "positive", spec.favourable_outcome or "positive"

@@ -14,12 +14,14 @@ from jsonschema import Draft202012Validator
 
 from bdt_core import audit
 from bdt_core.audit import AuditResult
-from bdt_core.errors import DataError, SpecError
+from bdt_core.errors import DataError, SourceError, SpecError
 from bdt_core.report import for_publication
 from bdt_core.report.html import render_html
 from bdt_core.report.markdown import render_markdown
 from bdt_core.report.pdf import render_pdf
 from bdt_core.spec import MetricLimit, NumericLimit, json_schema, parse_spec
+from bdt_core.verdict.baseline import compare_with_baseline
+from bdt_core.verdict.comparable import ComparableReport, read_baseline
 
 ALONE: dict[str, Any] = {"clustering": None, "worst_groups": None, "slices": None, "protected": ["sex"], "gate": []}
 OF_ERRORS: dict[str, Any] = {"derive": "absolute_error", "label": "pay", "prediction": "model"}
@@ -207,3 +209,37 @@ def test_a_form_for_publication_has_none_of_them():
     (limit,) = form["gate"]
     assert (limit["verdict"], limit["value"], limit["group"]) == ("fail", None, None)
     assert "2" in render_markdown(form)
+
+
+def test_a_table_that_is_read_in_batches_gives_the_same(tmp_path):
+    path = tmp_path / "people.csv"
+    frame = people(1500).assign(person=np.arange(1500) // 2)
+    frame.to_csv(path, index=False)
+    changes: dict[str, Any] = {
+        "groups": {"tolerance": 1.0, "facets": ["sex", ["sex", "age"]], "thresholds": {"age": 40}},
+        "split": {"key": "person", "method": "hash"},
+    }
+    inside, outside = (
+        audit(path, **{**ALONE, **OF_ERRORS, **changes, "clustering": {"memory": memory, "stability": 0}})
+        for memory in ("in_memory", "out_of_core")
+    )
+    assert outside.document["numeric_groups"] == inside.document["numeric_groups"]
+    assert inside.numbers["sex"].rows == 1500
+
+
+def test_a_baseline_is_compared_group_by_group_where_it_measures_the_same(tmp_path):
+    limits = [
+        {"metric": "mean_error_difference", "facet": "sex", "max": 0.2},
+        {"metric": "within_tolerance", "facet": "sex", "min": 0.1},
+    ]
+    before = audited(gate=limits, groups={"tolerance": 1.0})
+    path = before.write(tmp_path)["json"]
+    worse = people()
+    worse.loc[worse["sex"] == "f", "model"] += 2.0
+    now = audit(worse, **{**ALONE, **OF_ERRORS, "gate": limits, "groups": {"tolerance": 1.0}})
+    baseline = read_baseline(path, now.test.spec)
+    compared = compare_with_baseline(ComparableReport.of(now.document), baseline)
+    assert [(one.change, one.group) for one in compared.limits] == [("worse", "m"), ("worse", "f")]
+    other = audited(gate=limits, groups={"tolerance": 2.0})
+    with pytest.raises(SourceError, match="its groups.tolerance is 1, that of the specification 2"):
+        read_baseline(path, other.test.spec)
