@@ -22,12 +22,17 @@ GAP = 0.08
 
 @dataclass(frozen=True)
 class ScoredTable:
-    """People, their score, their label, and the group for whom the score is off; nobody where it is off for none."""
+    """People, their score, their label, how far the score is too low for each, and for whom it is off at all."""
 
     frame: pd.DataFrame
     scores: Floats
     happened: Floats
-    inside: Bools
+    off: Floats
+
+    @property
+    def inside(self) -> Bools:
+        """For whom the score is off."""
+        return np.asarray(self.off != 0.0)
 
 
 def people(rng: Generator, n: int) -> pd.DataFrame:
@@ -44,9 +49,14 @@ def people(rng: Generator, n: int) -> pd.DataFrame:
     )
 
 
-def group(frame: pd.DataFrame) -> Bools:
+def young_women(frame: pd.DataFrame) -> Bools:
     """Two conditions, 5 %."""
-    return ((frame["age"] < 30) & frame["region"].isin(["b", "g"])).to_numpy()
+    return ((frame["age"] < 25) & (frame["sex"] == "f")).to_numpy()
+
+
+def young_of_two_regions(frame: pd.DataFrame) -> Bools:
+    """Two conditions, one of which takes more words, 5 %."""
+    return ((frame["age"] < 31) & frame["region"].isin(["b", "g"])).to_numpy()
 
 
 def _beta(rng: Generator, mean: Floats, size: Floats) -> Floats:
@@ -54,14 +64,9 @@ def _beta(rng: Generator, mean: Floats, size: Floats) -> Floats:
 
 
 def _usual(rng: Generator, frame: pd.DataFrame) -> Floats:
-    """A fifth on average, higher for who earns less; as apart as an AUC of about .75 has it."""
+    """A fifth on average, higher for who earns less."""
     poor = frame["income"].rank(pct=True).to_numpy() < 0.4
     return _beta(rng, np.where(poor, 0.26, 0.16), np.full(len(frame), 4.0))
-
-
-def _high(rng: Generator, frame: pd.DataFrame) -> Floats:
-    """A third on average."""
-    return _beta(rng, np.full(len(frame), 0.34), np.full(len(frame), 4.0))
 
 
 def _sharper(rng: Generator, frame: pd.DataFrame) -> Floats:
@@ -81,26 +86,31 @@ def _rare(rng: Generator, frame: pd.DataFrame) -> Floats:
 
 SCORES: dict[str, Callable[[Generator, pd.DataFrame], Floats]] = {
     "a fifth positive": _usual,
-    "a third positive": _high,
     "sharper for men than for women": _sharper,
     "rising with age": _by_age,
     "rare, but of small groups": _rare,
 }
-PLANTED = ("a fifth positive, too low", "a fifth positive, too high", "a third positive, too low")
+GROUPS = {"young women": young_women, "young of two regions": young_of_two_regions}
+PLANTED = (
+    "a fifth positive, too low for young women",
+    "a fifth positive, too high for young women",
+    "a fifth positive, too low for young of two regions",
+)
 NULLS = tuple(SCORES)
 
 
 def made(design: str, run: int, n: int) -> ScoredTable:
-    """A table of a design: a score's name, and where it is off "too low" or "too high" behind it."""
-    kind, _, way = design.partition(", too ")
+    """A table of a design: a score's name, and behind it for whom it is off and which way."""
+    kind, _, planted = design.partition(", too ")
+    way, _, who = planted.partition(" for ")
     rng = np.random.default_rng([7, run, n])
     frame = people(rng, n)
-    chances = SCORES[kind](rng, frame)
-    inside = group(frame) if way else np.zeros(n, dtype=bool)
-    off = GAP * inside * (1.0 if way == "low" else -1.0)
-    scores = (chances - off).clip(0.0, 1.0)
-    happened = (rng.random(n) < chances).astype(float)
-    return ScoredTable(frame, scores, happened, inside)
+    scores = SCORES[kind](rng, frame)
+    off = np.zeros(n)
+    if way:
+        scores = scores.clip(GAP, 1.0 - GAP)  # so that all of the gap finds room
+        off[GROUPS[who](frame)] = GAP if way == "low" else -GAP
+    return ScoredTable(frame, scores, (rng.random(n) < scores + off).astype(float), off)
 
 
 def alike(found: Bools, group: Bools) -> float:

@@ -160,7 +160,7 @@ class Calibration(Result, Shown):
     >>> first.words, first.way
     ('age up to 30', 'too low')
     >>> round(first.mean_score, 2), round(first.share_positive, 2)
-    (0.4, 0.65)
+    (0.4, 0.67)
     >>> found.to_frame()["by"].tolist(), found.certificate(0.1).largest_difference > first.at_least
     (['everybody', 'search'], True)
     """

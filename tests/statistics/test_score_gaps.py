@@ -29,7 +29,7 @@ def test_a_score_that_is_right_for_everybody_is_called_off_for_few(design: str, 
 def test_a_planted_group_comes_first_and_bounds_hold_for_it(design: str, full: bool) -> None:
     runs, rows = 50 if full else 3, 20_000
     told = [measured(design, run, rows, permutations=39) for run in range(runs)]
-    assert np.mean([one.search.first >= 0.5 for one in told]) >= 0.7
+    assert np.mean([one.search.first >= 0.5 for one in told]) >= 0.6
     assert believable(sum(not one.held for one in told), runs, 0.05)
     assert believable(sum(one.interval is False for one in told), runs, 0.05)
 

@@ -17,9 +17,10 @@ compiled = njit(nogil=True, cache=True, no_cfunc_wrapper=True)
 inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 once = njit(inline="always")  # called in one place, of which it becomes a part: quicker to compile
 
-RATE, MEAN, RATE_BOUND, MEAN_BOUND, GAP_BOUND = 0, 1, 2, 3, 4
-"""What is maximised: how strongly a higher rate or mean is indicated, an upper bound of either's difference, or one of
-how much higher a rate is than what was expected of these people, whatever the others have."""
+RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
+"""What is maximised: how strongly a higher rate or mean is indicated, or an upper bound of either's difference."""
+GAP_BOUND = 4
+"""An upper bound of how much higher a rate is than what was expected of these people, whatever the others have."""
 _LEAST_GAIN = 1e-9
 _REMEMBERED = 1 << 10
 """States that climbs have been at, which no other need climb from again."""

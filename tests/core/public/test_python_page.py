@@ -6,11 +6,11 @@ import inspect
 import re
 from pathlib import Path
 
-from bdt_core import bias_metrics, find_slices, find_worst_groups
+from bdt_core import bias_metrics, find_miscalibrated_groups, find_slices, find_worst_groups
 from bdt_core.spec import SHORT
 
 PAGE = Path(__file__).parents[3] / "docs" / "python.md"
-SEARCHES = {one.__name__: one for one in (find_worst_groups, find_slices, bias_metrics)}
+SEARCHES = {one.__name__: one for one in (find_worst_groups, find_miscalibrated_groups, find_slices, bias_metrics)}
 
 
 def test_the_table_of_keywords_is_that_of_the_code() -> None:
