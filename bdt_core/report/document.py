@@ -56,8 +56,8 @@ class Data(Part):
 class ReportedVariable(Part):
     """What is held against groups, and how it is named."""
 
-    name: str
-    short: str
+    name: Text
+    short: Text
     description: Text
     kind: Literal["binary", "continuous"]
     better: Better
