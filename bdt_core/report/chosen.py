@@ -10,6 +10,7 @@ from bdt_core import metrics, words
 from bdt_core.report import (
     apart,
     characteristics,
+    class_outcomes,
     clusters,
     declared,
     figures_of_depth,
@@ -107,6 +108,7 @@ GLOBALS: Mapping[str, Any] = {
     "check_in_words": check_in_words,
     "of_apart": apart,
     "of_characteristics": characteristics,
+    "of_classes": class_outcomes,
     "of_clusters": clusters,
     "of_declared": declared,
     "of_findings": findings,

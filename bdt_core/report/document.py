@@ -16,6 +16,7 @@ from pydantic import Field, PrivateAttr
 from bdt_core.clustering.stability import Word
 from bdt_core.declared import DeclaredOutcomes
 from bdt_core.fairness.characteristics import Characteristics
+from bdt_core.fairness.class_outcomes import ClassOutcomes
 from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.reported_groups import Groups
 from bdt_core.fairness.selection_rules import SelectionRules
@@ -352,6 +353,7 @@ class Document(Part):
     declared_outcomes: DeclaredOutcomes | None = None
     groups: Groups | None
     pooled_groups: PooledGroups | None = None
+    class_outcomes: ClassOutcomes | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
     findings: Findings | None = None
@@ -367,7 +369,9 @@ class Document(Part):
         """As JSON-able data; infinities become the strings ``Infinity`` and ``-Infinity``."""
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
         left_out |= {
-            name: True for name in ("drawn", "selection_rules", "publication", "blanks") if getattr(self, name) is None
+            name: True
+            for name in ("drawn", "class_outcomes", "selection_rules", "publication", "blanks")
+            if getattr(self, name) is None
         }
         if not self.data.notes:
             left_out["data"] = {"notes"}

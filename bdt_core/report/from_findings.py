@@ -86,6 +86,9 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         declared_outcomes=findings.declared,
         groups=None if metrics is None else _groups(metrics, scores),
         pooled_groups=findings.pooled_groups,
+        class_outcomes=None
+        if findings.class_outcomes is None or findings.class_outcomes.is_empty
+        else findings.class_outcomes,
         selection_rules=findings.selection_rules,
         characteristics=findings.characteristics,
         findings=findings.ranked,

@@ -21,6 +21,7 @@ ANNEX = (
     "differences",
     "proxies",
     "rates",
+    "classes",
     "pooled_groups",
     "characteristics",
     "slices",

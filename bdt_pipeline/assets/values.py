@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
+    from bdt_core.fairness.class_outcomes import ClassOutcomes
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.fairness.selection_rules import SelectionRules
@@ -28,13 +29,14 @@ if TYPE_CHECKING:
     from bdt_core.table.audit_table import AuditTable
 else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
-    Blanks = LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = Any
+    Blanks = LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = ClassOutcomes = Any
     Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = SelectionRules = History = Any
 
 __all__ = [
     "AuditTable",
     "Blanks",
     "Characteristics",
+    "ClassOutcomes",
     "ClusterSignificance",
     "Clusters",
     "DataFrame",
