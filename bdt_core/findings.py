@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
+    from bdt_core.fairness.class_outcomes import ClassOutcomes
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.fairness.selection_rules import SelectionRules
@@ -70,6 +71,8 @@ class AuditFindings:
         Means, medians and errors of declared groups; None when label and prediction are no numbers.
     pooled_groups : PooledGroups, optional
         Intersections of declared columns, estimated with help of each other.
+    class_outcomes : ClassOutcomes, optional
+        Each of three classes and more against the rest, by declared group; empty where there are two.
     selection_rules : SelectionRules, optional
         Tables of Local Law 144 and of the four-fifths rule.
     characteristics : Characteristics, optional
@@ -99,6 +102,7 @@ class AuditFindings:
     calibration: Calibration | None = None
     numeric_metrics: GroupMetrics | None = None
     pooled_groups: PooledGroups | None = None
+    class_outcomes: ClassOutcomes | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
     worst_groups: WorstGroups | None = None

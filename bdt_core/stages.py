@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
+    from bdt_core.fairness.class_outcomes import ClassOutcomes
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.fairness.selection_rules import SelectionRules
@@ -261,6 +262,18 @@ STAGES: tuple[Stage, ...] = (
         asked_by="numeric_facets",
         description="Means, medians and errors of the declared groups, where label and prediction are numbers, with "
         "differences and ratios between the groups: each with its interval.",
+    ),
+    Stage(
+        result="class_outcomes",
+        method="compare_classes",
+        arguments=("group_counts", "spec.significance"),
+        title="compare classes of declared groups",
+        asset="class_outcomes",
+        kind="bdt_core.fairness.class_outcomes:ClassOutcomes",
+        section="significance",
+        asked_by="facets",
+        description="Each of three classes and more against the rest, by declared group: how often it is predicted and "
+        "so, recognised and right, with one correction for all. Empty where there are two.",
     ),
     Stage(
         result="selection_rules",
@@ -556,6 +569,12 @@ class Stages:
         from bdt_core.fairness.numeric_groups import compare_numbers
 
         return compare_numbers(source, spec)
+
+    def compare_classes(self, counts: GroupCounts, settings: Significance) -> ClassOutcomes:
+        """Compare each class with the rest, where label or prediction have three and more."""
+        from bdt_core.fairness.class_outcomes import compare_classes
+
+        return compare_classes(counts, settings)
 
     def apply_selection_rules(
         self, counts: GroupCounts, source: pd.DataFrame | ShardedTable, spec: AuditSpec

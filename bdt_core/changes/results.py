@@ -9,6 +9,7 @@ import pandas as pd
 
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.result import Result, Shown
+from bdt_core.said import Text
 from bdt_core.spec import Better, FoundBy
 from bdt_core.verdict.words import Verdict
 
@@ -173,7 +174,7 @@ class Changes(Result, Shown):
     name_b: str
     source_a: str
     source_b: str
-    measured: str
+    measured: Text
     is_rate: bool
     better: Better
     alpha: float

@@ -140,7 +140,7 @@ class DeclaredOutcomes(Result, Shown):
     ('f', 0.25)
     """
 
-    measured: str
+    measured: Text
     is_rate: bool
     better: Better
     alpha: float

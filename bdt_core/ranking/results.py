@@ -98,7 +98,7 @@ class Finding:
     found_by: FoundBy
     rows: int
     share: float
-    measured: str
+    measured: Text
     mean_inside: float
     mean_outside: float
     difference: float

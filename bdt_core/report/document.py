@@ -17,6 +17,7 @@ from bdt_core.calibration.results import Calibration
 from bdt_core.clustering.stability import Word
 from bdt_core.declared import DeclaredOutcomes
 from bdt_core.fairness.characteristics import Characteristics
+from bdt_core.fairness.class_outcomes import ClassOutcomes
 from bdt_core.fairness.pooled_groups import PooledGroups
 from bdt_core.fairness.reported_groups import Groups
 from bdt_core.fairness.selection_rules import SelectionRules
@@ -57,8 +58,8 @@ class Data(Part):
 class ReportedVariable(Part):
     """What is held against groups, and how it is named."""
 
-    name: str
-    short: str
+    name: Text
+    short: Text
     description: Text
     kind: Literal["binary", "continuous"]
     better: Better
@@ -355,6 +356,7 @@ class Document(Part):
     calibration: Calibration | None = None
     numeric_groups: Groups | None = None
     pooled_groups: PooledGroups | None = None
+    class_outcomes: ClassOutcomes | None = None
     selection_rules: SelectionRules | None = None
     characteristics: Characteristics | None = None
     findings: Findings | None = None
@@ -371,7 +373,15 @@ class Document(Part):
         left_out: dict[str, Any] = {name: set(members) for name, members in _STAGES_OWN.items()}
         left_out |= {
             name: True
-            for name in ("drawn", "selection_rules", "publication", "blanks", "calibration", "numeric_groups")
+            for name in (
+                "drawn",
+                "class_outcomes",
+                "selection_rules",
+                "publication",
+                "blanks",
+                "calibration",
+                "numeric_groups",
+            )
             if getattr(self, name) is None
         }
         if not self.data.notes:

@@ -88,6 +88,9 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         calibration=findings.calibration,
         numeric_groups=None if findings.numeric_metrics is None else _numeric_groups(findings.numeric_metrics),
         pooled_groups=findings.pooled_groups,
+        class_outcomes=None
+        if findings.class_outcomes is None or findings.class_outcomes.is_empty
+        else findings.class_outcomes,
         selection_rules=findings.selection_rules,
         characteristics=findings.characteristics,
         findings=findings.ranked,

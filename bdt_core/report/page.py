@@ -23,6 +23,7 @@ ANNEX = (
     "proxies",
     "rates",
     "numbers",
+    "classes",
     "pooled_groups",
     "characteristics",
     "slices",

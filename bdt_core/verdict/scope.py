@@ -69,7 +69,7 @@ class Scope(Result):
     ruled_out_from: float | None
     of: Difference
     alike: tuple[str, ...]
-    measured: str
+    measured: Text
     better: Literal["lower", "higher"] | None
     confidence: float
     default: bool

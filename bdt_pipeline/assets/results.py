@@ -47,6 +47,7 @@ _SHOWN = {
     "numeric_metrics": ShownAsset(views_groups.numeric, {"scipy", "json"}),
     "bias_score": ShownAsset(views_groups.scores, {"scipy", "json"}),
     "pooled_groups": ShownAsset(views_groups.pooled, {"scipy", "json"}),
+    "class_outcomes": ShownAsset(views_groups.classes, {"scipy", "json"}),
     "selection_rules": ShownAsset(views_groups.selection_rules, {"scipy", "json"}),
     "profiling_characteristics": ShownAsset(views_groups.characteristics, {"scipy", "json"}),
     "bias_slices": ShownAsset(views_depth.slices, {"numpy", "json"}),

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from bdt_core.clustering.clusters import Clusters
     from bdt_core.declared import DeclaredOutcomes
     from bdt_core.fairness.characteristics import Characteristics
+    from bdt_core.fairness.class_outcomes import ClassOutcomes
     from bdt_core.fairness.declared_groups import GroupCounts, GroupMetrics, GroupScores
     from bdt_core.fairness.pooled_groups import PooledGroups
     from bdt_core.fairness.selection_rules import SelectionRules
@@ -31,12 +32,14 @@ else:
     AuditTable = Clusters = ClusterSignificance = DataFrame = FeatureDifferences = Any
     Blanks = Calibration = LocalBias = Mitigation = Slices = WorstGroups = Findings = DeclaredOutcomes = Any
     Characteristics = GroupCounts = GroupMetrics = GroupScores = PooledGroups = SelectionRules = History = Any
+    ClassOutcomes = Any
 
 __all__ = [
     "AuditTable",
     "Blanks",
     "Calibration",
     "Characteristics",
+    "ClassOutcomes",
     "ClusterSignificance",
     "Clusters",
     "DataFrame",

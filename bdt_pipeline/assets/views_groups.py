@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
-from bdt_core.said import Numeral, of_ours, say
+from bdt_core.said import Level, Numeral, of_ours, say
 from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.assets.views import (
     Metadata,
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from bdt_pipeline.assets.values import (
         Calibration,
         Characteristics,
+        ClassOutcomes,
         DeclaredOutcomes,
         GroupCounts,
         GroupMetrics,
@@ -206,6 +207,37 @@ def pooled(result: PooledGroups) -> Metadata:
                 ]
                 for group in shown
             ],
+        )
+    return metadata
+
+
+def classes(result: ClassOutcomes) -> Metadata:
+    """How many figures differ, and by grouping the class that is recognised least well in some group."""
+    figures = [one for facet in result.facets for group in facet.groups for one in group.figures]
+    metadata: Metadata = numbers(
+        **{
+            "classes": len({*result.labels, *result.predictions}),
+            "differences of classes": sum(bool(one.significant) for one in figures),
+        }
+    )
+    if result.reason is not None:
+        metadata["not compared"] = result.reason
+    for facet in result.facets:
+        by = columns_cell(facet.columns)
+        metadata[say("recall of classes by {name}", name=by)] = table_of(
+            [by, "class", "recall", "everybody else"],
+            [
+                [
+                    group_cell(facet.columns, group.values),
+                    Level(str(worst.level), result.label or ""),
+                    words.percent(worst.value),
+                    words.percent(worst.value_others),
+                ]
+                for group in facet.groups
+                if (worst := group.worst_figure) is not None
+                and worst.value is not None
+                and worst.value_others is not None
+            ][:_SHOWN],
         )
     return metadata
 

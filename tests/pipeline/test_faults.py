@@ -39,8 +39,8 @@ Make = Callable[..., AuditSpec]
 FILES = {
     "raw_data", "validated_data", "train_data", "test_data", "hbac_clusters", "cluster_significance", "worst_groups",
     "findings", "feature_differences", "declared_outcomes",
-    "group_counts", "group_metrics", "bias_score", "pooled_groups", "history", "bias_history", "bias_slices",
-    "profiling_characteristics", "blanks",
+    "group_counts", "group_metrics", "bias_score", "class_outcomes", "pooled_groups", "history", "bias_history",
+    "bias_slices", "profiling_characteristics", "blanks",
     "local_bias", "mitigation", "reports/report.html", "reports/report.pdf", "reports/report.md",
     "reports/report.json", "bias_report",
 }  # fmt: skip

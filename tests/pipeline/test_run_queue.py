@@ -64,7 +64,7 @@ ADD = """mutation ($here: RepositorySelector!, $name: String!) {
 }"""
 ASSETS = (
     "raw_data", "validated_data", "train_data", "test_data", "hbac_clusters", "cluster_significance", "worst_groups",
-    "feature_differences", "findings", "group_counts", "group_metrics", "bias_score", "pooled_groups",
+    "feature_differences", "findings", "group_counts", "group_metrics", "bias_score", "class_outcomes", "pooled_groups",
     "declared_outcomes", "profiling_characteristics", "blanks", "bias_history", "bias_report",
 )  # fmt: skip
 HERE = {"repositoryLocationName": "audits.py", "repositoryName": "__repository__"}

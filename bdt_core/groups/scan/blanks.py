@@ -22,6 +22,7 @@ from bdt_core.inference import adjust_p_values, compare_counts
 from bdt_core.inference.exact_sums import exact_sum
 from bdt_core.inference.persons import Persons, compare_persons, person_sums
 from bdt_core.result import Result, Shown
+from bdt_core.said import Text
 from bdt_core.spec import AuditSpec, WorstGroupSearch
 from bdt_core.spec.wording import wording
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
@@ -120,7 +121,7 @@ class Blanks(Result, Shown):
     ['sex is f', 100, 200, True]
     """
 
-    outcome: str
+    outcome: Text
     rows: int
     of: int
     groups: tuple[BlankGroup, ...] = ()

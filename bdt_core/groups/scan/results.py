@@ -381,7 +381,7 @@ class WorstGroups(GroupsFound, Directed):
     unconfirmed: WorstGroup | None
     certificate: Certificate | None
     searched: Searched
-    outcome: str
+    outcome: Text
     better: Better
     is_rate: bool
     rows: int

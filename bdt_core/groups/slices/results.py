@@ -215,7 +215,7 @@ class Slices(GroupsFound):
     better: Better
     label: str | None
     prediction: str | None
-    outcome: str | None
+    outcome: Text | None
     in_sample: bool
     train_rows: int
     test_rows: int

@@ -94,6 +94,7 @@ def test_readers_are_told_what_is_measured(language: str, derive: str, sentences
     drawn = render_markdown(audit(searches(), settings).document).replace("Share among", "share among")
     for sentence in sentences:
         assert sentence in drawn or sentence.capitalize() in drawn, sentence
+    assert language == "en" or "beside the list" not in drawn
 
 
 def test_one_list_has_shares_of_people() -> None:
