@@ -7,6 +7,7 @@ import inspect
 import sys
 
 NAMES = (
+    "amounts",
     "contradictions",
     "cost_model",
     "definitions",
