@@ -7,6 +7,7 @@ import inspect
 import sys
 
 NAMES = (
+    "amounts",
     "calibration",
     "contradictions",
     "cost_model",
