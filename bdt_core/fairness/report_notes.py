@@ -133,7 +133,8 @@ def _favourable_values(name: str | None, levels: tuple[Level, ...], positive: Po
         yield f'No row of "{name}" has the favourable value {asked}. {did_you_mean(asked, map(str, levels))}'
     if int((~good).sum()) > 1:
         yield say(
-            '"{as_is}" has {N} values; all but the favourable ones count as unfavourable.',
+            '"{as_is}" has {N} values; all but the favourable ones count as unfavourable here. An audit compares each '
+            "of 3 to 20 classes with the rest.",
             as_is=Column(name),
             N=Numeral(len(levels)),
         )

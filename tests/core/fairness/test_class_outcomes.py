@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 from statsmodels.stats.multitest import multipletests
 
-from bdt_core import audit
+from bdt_core import audit, bias_metrics
 from bdt_core.fairness.class_outcomes import ClassFigure, ClassOutcomes, compare_classes
 from bdt_core.fairness.declared_groups import GroupCounts, count_groups
 from bdt_core.inference import compare_counts
@@ -187,6 +187,12 @@ def test_rows_of_persons_are_counted_and_not_tested() -> None:
     assert (named.p_adjusted, outcomes.comparisons) == (None, 0)
     drawn = render_markdown(audit(frame.assign(age=30), spec(split={"key": "who"})).document)
     assert "Persons may have several rows, so nothing is tested here" in drawn
+
+
+def test_metrics_of_arrays_say_where_each_class_is_compared() -> None:
+    frame = grades()
+    found = bias_metrics(frame["grade"], frame["said"], groups=frame["sex"], positive="high")
+    assert any("An audit compares each of 3 to 20 classes with the rest" in one for one in found.notes)
 
 
 @pytest.mark.parametrize(
