@@ -72,13 +72,12 @@ def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Seq
     """
     refining = _Refining(frame)
     memory = Memory.of(climb)
-    of_likelihood = memory if climb.rows.is_rate else Memory.of(climb)  # of means the likelihood has other scores
 
     def bound(of: Climb) -> ScoredGroup:
         return of.best_bound(reach, memory)
 
     def likelihood(of: Climb) -> ScoredGroup:
-        return of.best(of.scored(), of_likelihood)
+        return of.best(of.scored(), memory)
 
     climbs = [replace(climb, fewest=(people, climb.fewest[1])) for people in fewest]
     likely: list[Highest | None] = []

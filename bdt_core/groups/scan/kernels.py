@@ -18,7 +18,7 @@ inner = njit(nogil=True, no_cpython_wrapper=True, no_cfunc_wrapper=True)
 once = njit(inline="always")  # called in one place, of which it becomes a part: quicker to compile
 
 RATE, MEAN, RATE_BOUND, MEAN_BOUND = 0, 1, 2, 3
-"""What is maximised: the log likelihood ratio of a rate or of a mean, or an upper bound of either's difference."""
+"""What is maximised: how strongly a higher rate or mean is indicated, or an upper bound of either's difference."""
 GAP_BOUND = 4
 """An upper bound of how much higher a rate is than what was expected of these people, whatever the others have."""
 _LEAST_GAIN = 1e-9
@@ -57,7 +57,7 @@ def climb(
     harm : float64 array of shape (n,)
         1 or 0 for a rate; else how much worse than expected.
     expected : float64 array of shape (n,)
-        For a rate the chance of harm; for a mean its variance, for the bound of a mean the square of `harm`.
+        For a rate the chance of harm; for a mean the square of `harm`.
     people : float64 array of shape (n,)
         1, or of a person with several rows the share that each has.
     offsets : int64 array of shape (columns + 1,)
@@ -337,8 +337,8 @@ def _best_set(
     for i in range(present.size):
         rows, harm, expected = sums[present[i], 0], sums[present[i], 1], sums[present[i], 2]
         is_expected = objective in (RATE, GAP_BOUND)
-        excess[i] = harm - expected if is_expected else harm if objective == MEAN else harm - mean * rows
-        by_rate[i] = excess[i] / (rows if objective >= RATE_BOUND else max(expected, 1e-300))
+        excess[i] = harm - expected if is_expected else harm - mean * rows
+        by_rate[i] = excess[i] / (max(expected, 1e-300) if objective == RATE else rows)
     for by_excess in range(2):
         order = _descending(excess if by_excess else by_rate)
         rows = harm = expected = people = 0.0
@@ -376,9 +376,7 @@ def _score(
     if objective == RATE:
         return _rate_score(harm, rows, expected, harm_outside, rest, expected_outside, at_least)
     if objective == MEAN:
-        if harm <= 0.0 or expected <= 0.0 or expected_outside <= 0.0:
-            return -np.inf
-        return 0.5 * harm * harm * (1.0 / expected + 1.0 / expected_outside)
+        return _mean_score(harm, rows, expected, harm_outside, rest, expected_outside, total[2] / total[0])
     inside, outside = _place(people, reach), _place(total[3] - people, reach)
     if objective == GAP_BOUND:
         return _wilson(harm / rows, rows, reach[0, inside]) - expected / rows
@@ -407,6 +405,23 @@ def _rate_score(
     if apart * apart * spread <= at_least:  # the divergence is no larger than chi-square: no need of logarithms
         return -np.inf
     return _divergence(harm, n, expected) + _divergence(harm_outside, rest, expected_outside)
+
+
+@once  # type: ignore[untyped-decorator]
+def _mean_score(
+    harm: float, n: float, squares: float, harm_outside: float, rest: float, squares_outside: float, everybody: float
+) -> Any:
+    """Half the square of Welch's statistic, which is a log likelihood ratio in large samples.
+
+    With a group's own variance no group is named that only has a wider spread. Where that is less than everybody's, as
+    it is by chance in many a small group of skewed amounts, everybody's counts.
+    """
+    mean, other = harm / n, harm_outside / rest
+    if mean <= other:
+        return -np.inf
+    inside = max(squares / n - mean * mean, everybody)
+    outside = max(squares_outside / rest - other * other, everybody)
+    return 0.5 * (mean - other) * (mean - other) / (inside / n + outside / rest)
 
 
 @inner  # type: ignore[untyped-decorator]

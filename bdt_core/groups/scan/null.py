@@ -16,7 +16,9 @@ from bdt_core.table.pool import mapped
 _AT_ONCE = 20
 
 
-def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float, number: int) -> Floats:
+def scores_by_chance(
+    climb: Climb, score: float, permutations: int, alpha: float, number: int, at_once: int = _AT_ONCE
+) -> Floats:
     """The best score in each of some permutations, until one can no longer be significant.
 
     Parameters
@@ -28,6 +30,8 @@ def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float
     alpha : float
     number : int
         Of the search: other permutations are drawn for each.
+    at_once : int
+        After so many it is asked again whether the score can still be significant.
 
     Returns
     -------
@@ -36,7 +40,7 @@ def scores_by_chance(climb: Climb, score: float, permutations: int, alpha: float
     search = partial(_best_of_permuted, climb, scored(climb.rows), Units.of(climb.rows), number)
     by_chance: list[float] = []
     while len(by_chance) < permutations and p_value(score, np.array(by_chance), permutations) <= alpha:
-        by_chance += mapped(search, range(len(by_chance), min(len(by_chance) + _AT_ONCE, permutations)))
+        by_chance += mapped(search, range(len(by_chance), min(len(by_chance) + at_once, permutations)))
     return np.array(by_chance)
 
 

@@ -45,7 +45,8 @@ class WorstGroup(OfConditions):
     p_value : float
         Chance that the same search finds a group with so large a score where nobody fares worse than others alike.
     score : float
-        Log likelihood ratio of "they fare worse" against "they do not", less the price of the conditions.
+        Of a rate the log likelihood ratio of "they fare worse" against "they do not", of a mean half the square of the
+        studentised difference, less the price of the conditions.
     people_harmed : float or None
         How many more of them were harmed than would have been at the rate of the others; None for an outcome of more
         than two values.
@@ -80,6 +81,55 @@ class WorstGroup(OfConditions):
     people_harmed: float | None
     reach: float | None = None
     among_alike: AlikeComparison | None = None
+
+
+@dataclass(frozen=True)
+class SpreadGroup(OfConditions):
+    """People whose amounts lie farther apart than those of everybody else, though no difference of the mean is seen.
+
+    Some of them fare worse than others do, and some better. They are no finding, and no limit is held against them.
+
+    Attributes
+    ----------
+    conditions : tuple of GroupCondition
+        All hold for each of them.
+    rows : int
+    share : float
+        Of the rows with a known outcome.
+    spread_inside, spread_outside : float
+        Mean distance of the outcome from the median of people alike, in the group and among everybody else who is
+        alike, in the rows that were searched.
+    difference : float
+        Mean outcome inside less mean outside, among people alike in factors and in the confirmed groups.
+    low, high : float
+        Its interval, which holds 0.
+    p_value : float
+        Chance that the same search finds a group with as much more spread where outcomes are exchanged among people
+        alike.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from bdt_core import find_worst_groups
+    >>> rng = np.random.default_rng(0)
+    >>> frame = pd.DataFrame({"town": rng.choice(["a", "b", "c"], 900)})
+    >>> frame["amount"] = rng.normal(100, np.where(frame["town"] == "a", 30, 10))
+    >>> found = find_worst_groups(frame, outcome="amount", better="lower")
+    >>> found.worst is None, found.spread.words
+    (True, 'town is a')
+    >>> round(found.spread.spread_inside), round(found.spread.spread_outside)
+    (24, 8)
+    """
+
+    conditions: tuple[GroupCondition, ...]
+    rows: int
+    share: float
+    spread_inside: float
+    spread_outside: float
+    difference: float
+    low: float
+    high: float
+    p_value: float
 
 
 @dataclass(frozen=True)
@@ -261,6 +311,9 @@ class WorstGroups(GroupsFound, Directed):
         Rows that were searched, where these are not all. What is said about a group is of all rows.
     permuted_on : Drawn or None
         Rows that were permuted, where these are not all.
+    spread : SpreadGroup or None
+        Of an outcome of more than two values: people whose amounts lie farther apart than everybody else's without a
+        difference of the mean, where a search of its own confirms any.
     raw : WorstGroups or None
         In an audit with legitimate factors: the same search without them, in which everybody is compared with everybody
         else, and factors are searched like other columns. It has groups and a certificate of its own.
@@ -303,6 +356,7 @@ class WorstGroups(GroupsFound, Directed):
     searched_on: Drawn | None = None
     permuted_on: Drawn | None = None
     limited: tuple[Certificate, ...] = ()
+    spread: SpreadGroup | None = None
     raw: WorstGroups | None = None
 
     def __post_init__(self) -> None:

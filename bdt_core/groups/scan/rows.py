@@ -9,8 +9,6 @@ from typing import Any
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
-from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from bdt_core.groups.scan.language import Language
 from bdt_core.groups.scan.settings import SEED
@@ -87,6 +85,16 @@ class ScanRows:
             self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate, self.places[rows]
         )
 
+    @property
+    def apart(self) -> Floats:
+        """How far each outcome is from the median of people alike."""
+        order = np.lexsort((self.harm, self.strata))
+        size = np.bincount(self.strata)
+        first = np.cumsum(size) - size
+        ordered = self.harm[order]
+        medians = (ordered[first + (size - 1) // 2] + ordered[first + size // 2]) / 2.0
+        return np.asarray(np.abs(self.harm - medians[self.strata]), dtype=np.float64)
+
     def within(self, inside: NDArray[np.bool_]) -> ScanRows:
         """The same rows where those of a group are alike among themselves only: its difference is expected."""
         return replace(self, strata=dense(2 * self.strata + inside))
@@ -119,9 +127,9 @@ class Scored:
     Attributes
     ----------
     harm : ndarray of float64, shape (n,)
-        1 or 0 for a rate; else the normal score of the rank, less its mean among people alike.
+        1 or 0 for a rate; else the outcome less its mean among people alike.
     expected : ndarray of float64, shape (n,)
-        The rate among people alike; else the variance of the scores among them.
+        The rate among people alike; else the square of `harm`.
     is_rate : bool
     """
 
@@ -137,19 +145,17 @@ class Scored:
         harm, total = self.harm[source], self.harm.sum()
         if self.is_rate:
             return replace(self, harm=harm, expected=self.expected * (harm.sum() / total))
-        return replace(self, harm=harm - (harm.sum() - total) / harm.size)
+        return _of_amounts(harm - (harm.sum() - total) / harm.size)
 
 
 def scored(rows: ScanRows) -> Scored:
-    """Harm and expectation of each row, for the log likelihood ratio.
+    """Harm of each row, and what the score of a rate or of a mean needs beside it."""
+    means = stratum_means(rows.harm, rows.strata)[rows.strata]
+    return Scored(rows.harm, means, is_rate=True) if rows.is_rate else _of_amounts(rows.harm - means)
 
-    Numbers are taken as normal scores of their ranks, so that no outlier decides (van der Waerden 1952).
-    """
-    if rows.is_rate:
-        return Scored(rows.harm, stratum_means(rows.harm, rows.strata)[rows.strata], is_rate=True)
-    scores = ndtri((rankdata(rows.harm) - 0.5) / rows.rows)
-    scores -= stratum_means(scores, rows.strata)[rows.strata]
-    return Scored(scores, stratum_means(scores * scores, rows.strata)[rows.strata], is_rate=False)
+
+def _of_amounts(harm: Floats) -> Scored:
+    return Scored(harm, harm * harm, is_rate=False)
 
 
 def stratum_means(values: Floats, strata: Numbers) -> Floats:

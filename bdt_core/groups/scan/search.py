@@ -74,10 +74,14 @@ def find_worst_groups(
     Notes
     -----
     The score of a group is the log likelihood ratio of "a higher rate inside, and a lower one outside" against "no
-    difference" (Kulldorff), for numbers on normal scores of their ranks, less a price for the length of its
-    description. A climb from many starts replaces one condition at a time: by the best of all intervals, or the best
-    set of values, which is among those that take them by their rate (linear-time subset scanning). The largest score
-    of permuted outcomes, found by the same climb, corrects for everything that was looked at.
+    difference" (Kulldorff), for amounts half the square of Welch's statistic of the two means, less a price for the
+    length of its description. A variance in that statistic is a side's own, or everybody's where that is larger: so a
+    wider spread names nobody, nor does one outlier, nor do few amounts that are alike by chance. People whose amounts
+    lie farther apart, while no difference of their mean is seen, have a search of their own (`spread`).
+
+    A climb from many starts replaces one condition at a time: by the best of all intervals, or the best set of values,
+    which is among those that take them by their rate or mean (linear-time subset scanning). The largest score of
+    permuted outcomes, found by the same climb, corrects for everything that was looked at.
 
     References
     ----------

@@ -20,10 +20,10 @@ from bdt_core.groups.scan.climbing import Climb, ScoredGroup
 from bdt_core.groups.scan.columns import fit_columns
 from bdt_core.groups.scan.curse import winners_curse
 from bdt_core.groups.scan.language import MAX_CONDITIONS, MAX_DESCRIBED, Language, random_starts
-from bdt_core.groups.scan.measuring import MeasuredGroup, design_effect, measure, way_to_summarise
+from bdt_core.groups.scan.measuring import MeasuredGroup, design_effect, measure, measured, way_to_summarise
 from bdt_core.groups.scan.null import p_value, scores_by_chance
 from bdt_core.groups.scan.reach import reach_of_bounds
-from bdt_core.groups.scan.results import Certificate, Searched, SearchedColumn, WorstGroup, WorstGroups
+from bdt_core.groups.scan.results import Certificate, Searched, SearchedColumn, SpreadGroup, WorstGroup, WorstGroups
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, coded_rows, dense, scored
 from bdt_core.groups.scan.settings import MAX_SHARE, SEED, ScanSettings
 from bdt_core.metrics import Better, Directed
@@ -35,6 +35,8 @@ _WEAKER = 2.0
 """Tables are made in which a group is worse by so many standard errors less than it was found to be."""
 MADE_ROWS = 100_000
 """Of larger tables none like them are made: the bound for all groups at once is narrow enough there."""
+_SPREAD_PERMUTATIONS, _SPREAD_AT_ONCE = 39, 4
+"""Few: the search for another spread is no finding, and should cost little where there is none."""
 PERMUTED_ROWS = 20_000
 """Of a larger table so many rows are permuted: the distribution of the best score hardly depends on their number."""
 
@@ -91,6 +93,7 @@ def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_ro
     reason = _reason(columns, outcome, fewest, people, "rows" if persons is None else "persons")
     groups = ScannedGroups()
     certificates: list[Certificate] = []
+    spread = None
     if reason is None:
         language = Language.of(columns, frame)
         scan_rows = _scan_rows(frame, outcome, language, alike, persons, question)
@@ -98,11 +101,13 @@ def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_ro
         search = _Search(table, frame, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
         certificates = search.certificates(people)
+        spread = None if scan_rows.is_rate else search.spread(groups.confirmed)
     return WorstGroups(
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
         certificate=certificates[0] if certificates else None,
         limited=tuple(certificates[1:]),
+        spread=spread,
         searched=Searched(
             tuple(map(SearchedColumn.of, columns)), (*named, *unusable), MAX_CONDITIONS, random_starts(len(columns))
         ),
@@ -276,6 +281,42 @@ class _Search:
         sign = self.question.harm_sign
         near, far = of_group.difference - sign * reach * of_group.error, of_group.difference + sign * z * of_group.error
         return min(near, far), max(near, far)
+
+    def spread(self, confirmed: Sequence[WorstGroup]) -> SpreadGroup | None:
+        """The people whose amounts lie farther apart, where that is confirmed, and no difference of their mean is seen.
+
+        People in confirmed groups are alike among themselves: what those groups have is no news.
+        """
+        climb, alike = self.climb, self.alike
+        for before in confirmed:
+            climb = replace(climb, rows=climb.rows.within(before.members(self.frame)[climb.rows.places]))
+            alike = alike.within(before.conditions)
+        of_spread = climb.with_harm(climb.rows.apart).from_singles()
+        number, level = self.settings.max_groups, self.settings.level
+        group = of_spread.best(scored(of_spread.rows))
+        if not np.isfinite(group.score):
+            return None
+        permutations = min(max(_SPREAD_PERMUTATIONS, math.ceil(1.0 / level - 1e-9) - 1), self.settings.permutations)
+        drawn = of_spread.drawn(PERMUTED_ROWS, number)
+        p = p_value(group.score, scores_by_chance(drawn, group.score, permutations, level, number, _SPREAD_AT_ONCE))
+        if p > level:
+            return None
+        of_group = self._measured(group, climb, alike)
+        reach = float(ndtri(1.0 - self.settings.alpha / 2.0)) * of_group.error
+        if abs(of_group.difference) > reach:
+            return None
+        distance = measured(of_spread.rows.harm, of_spread.rows.inside(group.state), of_spread.rows.strata)
+        return SpreadGroup(
+            conditions=climb.language.conditions(group.state),
+            rows=of_group.rows,
+            share=of_group.rows / of_group.all_rows,
+            spread_inside=distance.mean_inside,
+            spread_outside=distance.mean_inside - distance.difference,
+            difference=of_group.difference,
+            low=of_group.difference - reach,
+            high=of_group.difference + reach,
+            p_value=p,
+        )
 
     @cached_property
     def reach(self) -> Floats:

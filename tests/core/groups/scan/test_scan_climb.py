@@ -55,8 +55,15 @@ def penalised_score(climb: Climb, scores: Scored, state: np.ndarray) -> float:
         with np.errstate(divide="ignore", invalid="ignore"):
             score = np.nansum(table[0] * np.log(table[0] / table[1]))
     else:
-        score = harm[0] ** 2 / 2 * (1 / expected).sum() if harm[0] > 0 else -np.inf
+        score = max(welch(scores.harm, inside), 0.0) ** 2 / 2 or -np.inf
     return score - climb.language.price(state)
+
+
+def welch(y: np.ndarray, inside: np.ndarray) -> float:
+    """Welch's statistic, with variances of no less than everybody's."""
+    (a, b), whole = (y[inside], y[~inside]), y.std()
+    sides = (a.mean(), max(a.std(), whole), a.size, b.mean(), max(b.std(), whole), b.size)
+    return float(stats.ttest_ind_from_stats(*sides, equal_var=False).statistic)
 
 
 def table(rng: np.random.Generator, n: int = 300) -> pd.DataFrame:
@@ -72,12 +79,15 @@ def table(rng: np.random.Generator, n: int = 300) -> pd.DataFrame:
 
 
 @pytest.mark.parametrize("seed", range(6))
-@pytest.mark.parametrize("kind", ["rate", "mean", "rate in strata"])
+@pytest.mark.parametrize("kind", ["rate", "mean", "mean of skewed amounts", "rate in strata"])
 def test_the_climb_finds_the_best_of_all_groups(seed: int, kind: str) -> None:
     rng = np.random.default_rng([seed, len(kind)])
     frame = table(rng)
     harmed = ((frame["number"] > 2) & (frame["letter"] != "a")).to_numpy()
-    harm = (rng.random(300) < 0.2 + 0.4 * harmed).astype(float) if kind != "mean" else rng.normal(size=300) + harmed
+    harm = {
+        "mean": lambda: rng.normal(size=300) + harmed,
+        "mean of skewed amounts": lambda: rng.lognormal(size=300) * (1 + 2 * harmed),
+    }.get(kind, lambda: (rng.random(300) < 0.2 + 0.4 * harmed).astype(float))()
     climb = climb_of(frame, harm, strata=rng.integers(0, 2, 300) if kind == "rate in strata" else None)
     conditions = [
         every_condition(one, name == "number") for one, name in zip(climb.language.columns, frame.columns, strict=True)
@@ -97,6 +107,18 @@ def test_the_score_of_a_rate_is_half_the_likelihood_ratio_of_its_table() -> None
     found = climb.best(scored(climb.rows))
     expected = stats.chi2_contingency(pd.crosstab(frame["c"], harm), correction=False, lambda_="log-likelihood")
     assert found.score + climb.language.price(found.state) == pytest.approx(expected.statistic / 2, abs=1e-9)
+
+
+@pytest.mark.parametrize("spread", [0.3, 1.0, 3.0])
+def test_the_score_of_a_mean_is_half_the_square_of_the_statistic_of_welch(spread: float) -> None:
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"c": rng.choice(["a", "b"], 500)})
+    inside = (frame["c"] == "a").to_numpy()
+    y = 1e4 + rng.normal(size=500) * np.where(inside, spread, 1.0) + inside
+    climb = climb_of(frame, y)
+    found = climb.best(scored(climb.rows))
+    statistic = np.sqrt(2 * (found.score + climb.language.price(found.state)))
+    assert statistic == pytest.approx(welch(y, inside), rel=1e-9)
 
 
 def test_bounds_are_those_of_newcombe_and_welch() -> None:
