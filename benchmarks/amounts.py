@@ -11,6 +11,7 @@ import pandas as pd
 from numpy.random import Generator
 
 from bdt_core.groups.scan import find_worst_groups
+from bdt_core.metrics import Better
 from benchmarks.planted import Bools, Floats, jaccard, people
 from benchmarks.tables import record, table
 
@@ -54,7 +55,7 @@ class Shapes:
 
     inside: Draw
     outside: Draw
-    better: str = "lower"
+    better: Better = "lower"
     more: float = 0.0
     times: float = 1.0
 
