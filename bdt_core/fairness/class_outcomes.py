@@ -173,6 +173,12 @@ class ClassOutcomes(Result, Shown):
     >>> women = result.class_outcomes.facets[0].worst
     >>> women.group, women.worst, women.worst_figure.value, women.worst_figure.value_others
     ('f', 'high', 0.0, 1.0)
+
+    As a table, one row per group, class and measure:
+
+    >>> table = result.class_outcomes.to_frame()
+    >>> table[table["measure"] == "recall"][["group", "level", "value"]].values.tolist()[:3]
+    [['f', 'high', 0.0], ['f', 'low', 1.0], ['f', 'mid', 1.0]]
     """
 
     label: str | None
