@@ -1,4 +1,8 @@
-"""Amounts: is nobody named whose mean is the same, whatever the shape, and are those found whose mean differs?"""
+"""Amounts: is nobody named whose mean is the same, whatever the shape, and are those found whose mean differs?
+
+``python -m benchmarks amounts`` takes an hour; ``--example=FOLDER`` makes the worked example alone, from
+credit-card-clients.csv.gz.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.random import Generator
 
+from bdt_core import audit, words
 from bdt_core.groups.scan import find_worst_groups
 from bdt_core.metrics import Better
 from benchmarks.planted import Bools, Floats, jaccard, people
@@ -18,6 +23,8 @@ from benchmarks.tables import record, table
 SIZES = (1_000, 5_000)
 RUNS, RUNS_OF_OTHER = 50, 20
 """Tables of each design and size, in which no mean differs, and in which one does."""
+LIMIT = 20_000
+"""New Taiwan dollars that limits of credit may differ among people alike."""
 Draw = Callable[[Generator, int], Floats]
 
 
@@ -103,8 +110,11 @@ def trial(name: str, rows: int, run: int) -> dict[str, Any]:
     return {"name": name, "rows": rows, "alarm": bool(found.groups), "like": like, "spread": spread}
 
 
-def run(runs: str = "", only: str = "") -> None:
+def run(runs: str = "", only: str = "", example: str = "") -> None:
     """Search all tables, and write down what came of it."""
+    if example:
+        record("credit_limits", credit_limits(pd.read_csv(f"{example}/credit-card-clients.csv.gz")))
+        return
     trials = [
         trial(name, rows, number)
         for name in (EQUAL | OTHER)
@@ -134,3 +144,50 @@ def _grid(trials: pd.DataFrame, figures: dict[str, str]) -> dict[str, Any]:
         shares = (of_name.loc[of_name["rows"] == rows, what] for rows, what in columns.values())
         lines.append([name, *(f"{int(one.sum())} of {one.size}" for one in shares)])
     return table(dict.fromkeys(("amounts", *columns), ""), lines)
+
+
+def credit_limits(clients: pd.DataFrame) -> dict[str, Any]:
+    """Whose limit is lower than that of clients who paid as late in the last month."""
+    schooling, family = {1: "graduate school", 2: "university", 3: "high school"}, {1: "married", 2: "single"}
+    frame = pd.DataFrame(
+        {
+            "limit": clients["LIMIT_BAL"],
+            "sex": clients["SEX"].map({1: "man", 2: "woman"}),
+            "schooling": clients["EDUCATION"].map(schooling).fillna("other"),
+            "family": clients["MARRIAGE"].map(family).fillna("other"),
+            "age": clients["AGE"],
+            "late": clients["PAY_0"],
+        }
+    )
+    limit = {"check": "worst_group", "max_difference": LIMIT}
+    result = audit(
+        frame, outcome="limit", better="higher", protected=["sex"], legitimate=["late"], gate=[limit],
+        clustering=None, slices=None,
+    )  # fmt: skip
+    lines = [
+        [one.who, one.rows, one.mean_inside, one.mean_outside, one.remaining.remaining, one.remaining.remaining_low]
+        for one in result.findings
+        if one.remaining is not None
+    ]
+    assert result.declared is not None
+    assert result.worst_groups is not None
+    women = next(one for one in result.declared.facet("sex").groups if one.group == "woman")
+    assert women.mean is not None
+    assert women.mean_others is not None
+    structure = result.worst_groups.structure
+    assert structure is not None
+    return {
+        "clients": len(frame),
+        "groups": table(
+            {
+                "who": "", "clients": ",", "limit": ",.0f", "elsewhere": ",.0f", "less than people alike": ",.0f",
+                "at least": ",.0f",
+            },
+            lines,
+        ),
+        "women": round(women.mean, -3),
+        "men": round(women.mean_others, -3),
+        "beyond": round(structure.at_least, -3),
+        "beyond_p": words.p_value(structure.p_value),
+        "gate": [f"{one['verdict']}: {one['sentence']}" for one in result.document["gate"]],
+    }  # fmt: skip
