@@ -25,6 +25,7 @@ from bdt_core.table.blocks import OUTCOME, OneBlock
 Floats = NDArray[np.float64]
 EITHER_WAY = 0.5
 """Of alpha: for scores that are too low, and for those that are too high."""
+_VARIANCE = "(variance)"
 _WAYS: dict[Better, Way] = {"lower": "too low", "higher": "too high"}
 """Which label less score is better, and what is said of the score where it is worse."""
 
@@ -129,10 +130,14 @@ class ScoredRows:
         return max(1.0, exact_sum(by_person * by_person) / alone)
 
     def _scanned(self, better: Better, settings: ScanSettings) -> WorstGroups:
-        """The search for the worst group, by label less score."""
+        """The search for the worst group, by label less score, which spreads as labels of these chances do.
+
+        As a label's own spread grows where the score is too low, it would hide the gap of the very group.
+        """
         used = [*self.columns, *([] if self.key is None else [self.key])]
-        block = OneBlock(self.frame[used].assign(**{OUTCOME: self.happened - self.scores}))
-        question = Question(self.columns, OUTCOME, better, key=self.key)
+        of_rows = {OUTCOME: self.happened - self.scores, _VARIANCE: self.scores * (1.0 - self.scores)}
+        block = OneBlock(self.frame[used].assign(**of_rows))
+        question = Question(self.columns, OUTCOME, better, key=self.key, variance=_VARIANCE, only_groups=True)
         return scan(block, question, settings, sample_rows=len(self.frame))
 
 

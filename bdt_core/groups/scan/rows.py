@@ -38,6 +38,8 @@ class ScanRows:
     lists : ndarray of int64, shape (n,), or None
         Rows with the same number stand in one list, whose outcomes change places among themselves alone; from 0. Their
         outcomes are less the mean of the list already, so that nothing else needs to know of lists.
+    variances : ndarray of float64, shape (n,), or None
+        What the variance of each outcome is where nobody fares worse, if that is known.
     """
 
     cells: NDArray[np.uint16]
@@ -47,6 +49,7 @@ class ScanRows:
     is_rate: bool
     places: NDArray[np.intp]
     lists: Numbers | None = None
+    variances: Floats | None = None
 
     @property
     def rows(self) -> int:
@@ -99,9 +102,11 @@ class ScanRows:
     def take(self, rows: NDArray[np.intp]) -> ScanRows:
         """Some of them."""
         persons, lists = (None if one is None else dense(one[rows]) for one in (self.persons, self.lists))
+        variances = None if self.variances is None else self.variances[rows]
         return ScanRows(
-            self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate, self.places[rows], lists
-        )
+            self.cells[rows], self.harm[rows], dense(self.strata[rows]), persons, self.is_rate, self.places[rows],
+            lists, variances,
+        )  # fmt: skip
 
     @property
     def apart(self) -> Floats:
@@ -147,13 +152,16 @@ class Scored:
     harm : ndarray of float64, shape (n,)
         1 or 0 for a rate; else the outcome less its mean among people alike.
     expected : ndarray of float64, shape (n,)
-        The rate among people alike; else the square of `harm`.
+        The rate among people alike; else the variance of `harm` where that is known, or its square.
     is_rate : bool
+    is_known : bool
+        Whether `expected` is the same whatever the harm is.
     """
 
     harm: Floats
     expected: Floats
     is_rate: bool
+    is_known: bool = False
 
     def permuted(self, source: NDArray[np.intp]) -> Scored:
         """Each row with the harm of another.
@@ -163,18 +171,22 @@ class Scored:
         harm, total = self.harm[source], self.harm.sum()
         if self.is_rate:
             return replace(self, harm=harm, expected=self.expected * (harm.sum() / total))
-        return _of_amounts(harm - (harm.sum() - total) / harm.size)
+        return _of_amounts(harm - (harm.sum() - total) / harm.size, self.expected if self.is_known else None)
 
 
 def scored(rows: ScanRows) -> Scored:
     """Harm of each row, and what the score of a rate or of a mean needs beside it."""
     strata = rows.exchangeable
     means = stratum_means(rows.harm, strata)[strata]
-    return Scored(rows.harm, means, is_rate=True) if rows.is_rate else _of_amounts(rows.harm - means)
+    if rows.is_rate:
+        return Scored(rows.harm, means, is_rate=True)
+    return _of_amounts(rows.harm - means, rows.variances)
 
 
-def _of_amounts(harm: Floats) -> Scored:
-    return Scored(harm, harm * harm, is_rate=False)
+def _of_amounts(harm: Floats, variances: Floats | None) -> Scored:
+    if variances is None:
+        return Scored(harm, harm * harm, is_rate=False)
+    return Scored(harm, variances, is_rate=False, is_known=True)
 
 
 def stratum_means(values: Floats, strata: Numbers) -> Floats:

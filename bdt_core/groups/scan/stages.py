@@ -65,6 +65,10 @@ class Question(Directed):
     key : str or None
     lists : str or None
         Column with the number of each row's list, of which the outcomes are less the mean.
+    variance : str or None
+        Column with the variance that each outcome has where nobody fares worse; None where that is seen in outcomes.
+    only_groups : bool
+        Whether nothing is asked beside the groups: neither what is ruled out for others nor what else columns tell.
     """
 
     columns: tuple[str, ...]
@@ -73,6 +77,8 @@ class Question(Directed):
     legitimate: tuple[str, ...] = ()
     key: str | None = None
     lists: str | None = None
+    variance: str | None = None
+    only_groups: bool = False
 
 
 def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_rows: int) -> WorstGroups:
@@ -113,8 +119,9 @@ def scan(table: Blocks, question: Question, settings: ScanSettings, *, sample_ro
         climb = Climb(scan_rows, language, (fewest, fewest))
         search = _Search(table, frame, climb, alike, way_to_summarise(table), _step(outcome), question, settings)
         groups = search.groups()
-        certificates = search.certificates(people)
-        spread = None if scan_rows.is_rate else search.spread(groups.confirmed)
+        if not question.only_groups:
+            certificates = search.certificates(people)
+            spread = None if scan_rows.is_rate else search.spread(groups.confirmed)
     return WorstGroups(
         groups=groups.confirmed,
         unconfirmed=groups.unconfirmed,
@@ -196,6 +203,7 @@ def _scan_rows(
         lists=lists,
         is_rate=is_rate,
         places=np.arange(len(frame)),
+        variances=None if question.variance is None else frame[question.variance].to_numpy(np.float64),
     ).in_order()
 
 
@@ -260,6 +268,8 @@ class _Search:
 
     def _structure(self, climb: Climb) -> Structure | None:
         """What columns tell beyond the confirmed groups, which the rows of the climb expect."""
+        if self.question.only_groups:
+            return None
         rows = climb.rows.drawn(PERMUTED_ROWS, 0)
         structure = structure_beyond(rows, climb.language, self.settings.level, self.settings.alpha)
         if structure is None or self.step is None:

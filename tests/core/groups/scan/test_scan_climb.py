@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from itertools import combinations, product
 
 import numpy as np
@@ -119,6 +120,28 @@ def test_the_score_of_a_mean_is_half_the_square_of_the_statistic_of_welch(spread
     found = climb.best(scored(climb.rows))
     statistic = np.sqrt(2 * (found.score + climb.language.price(found.state)))
     assert statistic == pytest.approx(welch(y, inside), rel=1e-9)
+
+
+def test_variances_that_are_known_take_the_place_of_those_that_are_seen() -> None:
+    """As of labels with given chances: what a group has more of does not make it less sure, in permutations neither."""
+    rng = np.random.default_rng(13)
+    chance = rng.uniform(0.05, 0.6, 600)
+    frame = pd.DataFrame({"letter": np.where(rng.random(600) < 0.2, "a", "b")})
+    inside = (frame["letter"] == "a").to_numpy()
+    gap = (rng.random(600) < chance + 0.3 * inside) - chance
+    climb = climb_of(frame, gap)
+    known = replace(climb, rows=replace(climb.rows, variances=chance * (1.0 - chance)))
+    score = known.best(known.scored())
+    assert np.array_equal(known.rows.inside(score.state), inside)
+    apart = gap - gap.mean()
+    sides = [(apart[of].mean(), (chance * (1.0 - chance))[of].mean(), of.sum()) for of in (inside, ~inside)]
+    whole = (chance * (1.0 - chance)).mean()
+    error = sum(max(variance - mean**2, whole) / n for mean, variance, n in sides)
+    expected = (sides[0][0] - sides[1][0]) ** 2 / error / 2.0
+    assert score.score == pytest.approx(expected - climb.language.price(score.state))
+    assert score.score > climb.best(climb.scored()).score
+    permuted = known.scored().permuted(rng.permutation(600))
+    assert np.array_equal(permuted.expected, known.scored().expected)
 
 
 def test_bounds_are_those_of_newcombe_and_welch() -> None:
