@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.groups.results import OfConditions
-from bdt_core.groups.scan.results import Certificate
+from bdt_core.groups.scan.results import Certificate, certificate_from
 from bdt_core.result import Result, Shown
 from bdt_core.said import Text
 from bdt_core.table.summaries import Drawn
@@ -193,8 +193,7 @@ class Calibration(Result, Shown):
         Certificate or None
             None where nothing could be searched.
         """
-        fits = [one for one in self.ruled_out if one.min_share <= min_share]
-        return fits[-1] if fits else next(iter(self.ruled_out), None)
+        return certificate_from(self.ruled_out, min_share) if self.ruled_out else None
 
     def to_frame(self) -> pd.DataFrame:
         """One row per group: everybody, those that were found, and the declared ones.

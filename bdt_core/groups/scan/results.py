@@ -217,6 +217,11 @@ class Certificate:
         return about(math.ceil(self.rows * times - 1e-6))
 
 
+def certificate_from(certificates: Sequence[Certificate], min_share: float) -> Certificate:
+    """The one for the largest share up to a given one, of some in the order of their shares; else the first."""
+    return [certificates[0], *(one for one in certificates if one.min_share <= min_share)][-1]
+
+
 @dataclass(frozen=True)
 class Structure:
     """Whether columns tell who fares worse beyond the confirmed groups, though no few conditions may describe how.
@@ -506,5 +511,4 @@ class WorstGroups(GroupsFound, Directed):
         Certificate or None
             None where nothing could be searched.
         """
-        fits = [one for one in self.limited if one.min_share <= min_share]
-        return fits[-1] if fits else self.certificate
+        return None if self.certificate is None else certificate_from((self.certificate, *self.limited), min_share)
