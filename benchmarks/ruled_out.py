@@ -1,7 +1,8 @@
 """Is what the search for the worst group rules out true, for whom, and how far above the truth does it lie?
 
 ``python -m benchmarks ruled_out`` takes about an hour and a half; ``--runs=20`` does with fewer tables, ``--only=NAME``
-with the designs whose names begin so.
+with the designs whose names begin so. With ``--beside`` certificates are held against the bounds of all groups, in
+tables in which all can be looked at, and harmless tables against the default limit: ten minutes.
 """
 
 from __future__ import annotations
@@ -24,12 +25,13 @@ from benchmarks.planted import among
 from benchmarks.searched import events
 from benchmarks.tables import record, table
 
+Pool = ProcessPoolExecutor
 Floats = NDArray[Any]
 Mask = NDArray[np.bool_]
 RUNS = 300
-_ENUMERATED_RUNS = 100
-HARMLESS, _HARMLESS_RUNS = (60_000, 5_000), 50
-"""Rows of tables in which nobody fares worse, and how many such tables: the second are the first rows of the first."""
+_RUNS_BESIDE = 50
+HARMLESS = 60_000, 5_000
+"""Rows of tables in which nobody fares worse; those of the second are the first rows of the first."""
 
 
 @dataclass(frozen=True)
@@ -309,7 +311,7 @@ ENUMERATED: dict[str, tuple[int, float, float, float]] = {
 """Rows, smallest share, rate, and how much higher it is among 13 of 100 people."""
 
 
-def enumerations(pool: ProcessPoolExecutor, runs: int) -> Iterator[list[Any]]:
+def enumerations(pool: Pool, runs: int) -> Iterator[list[Any]]:
     """How far the certificate lies from the highest bound of all groups."""
     for name, (rows, min_share, base, gap) in ENUMERATED.items():
         several = list(pool.map(partial(enumerated, rows, min_share, base, gap), range(runs)))
@@ -346,28 +348,33 @@ def held(name: str, seed: int) -> Held:
     return Held(certified(drawn, design).largest_difference, true, known)
 
 
-def run(runs: str | None = None, only: str = "") -> None:
+def run(runs: str | None = None, only: str = "", beside: bool = False) -> None:
     """Measure every design, print it, and keep it where all of them were measured."""
-    lines = []
-    with ProcessPoolExecutor(2) as pool:
+    with Pool(2) as pool:
+        if beside:
+            record("ruled_out_beside", besides(pool, int(runs or _RUNS_BESIDE)), keep=runs is None)
+            return
+        lines = []
         for line in _lines(pool, int(runs or RUNS), only):
             lines.append(line)
             print(*(f"{one:.3f}" if isinstance(one, float) else one for one in line), sep=" | ", flush=True)
-        if not only:
-            beside_all = list(enumerations(pool, min(int(runs or RUNS), _ENUMERATED_RUNS)))
-            tables = min(int(runs or RUNS), _HARMLESS_RUNS)
-            kept, few_kept = (sum(pool.map(partial(passes, rows), range(tables))) for rows in HARMLESS)
-            harmless = {"harmless": tables, "pass": kept, "few_pass": few_kept}
-            record("ruled_out", recorded(lines, beside_all) | harmless)
+    if not only:
+        columns = {"planted": "", "tables": "", "held": ".1%", "true": ".3g", "ruled out": ".3g", "known": ".3g"}
+        record("ruled_out", {"certificates": table(columns, lines), **_together(lines)})
 
 
-def recorded(lines: list[list[Any]], beside_all: list[list[Any]]) -> dict[str, Any]:
-    """What is kept of the lines of all designs, and of those beside full enumeration."""
-    columns = {"planted": "", "tables": "", "held": ".1%", "true": ".3g", "ruled out": ".3g", "known": ".3g"}
-    every = {
+def besides(pool: Pool, runs: int) -> dict[str, Any]:
+    """Certificates beside the bounds of all groups, and how many harmless tables pass."""
+    columns = {
         "tables of few values": "", "tables": "", "highest": ".3g", "least": ".2f", "median": ".2f", "most": ".2f"
     }  # fmt: skip
-    return {"certificates": table(columns, lines), "enumerated": table(every, beside_all), **_together(lines)}
+    kept, few_kept = (sum(pool.map(partial(passes, rows), range(runs))) for rows in HARMLESS)
+    return {
+        "enumerated": table(columns, list(enumerations(pool, runs))),
+        "harmless": runs,
+        "pass": kept,
+        "few_pass": few_kept,
+    }
 
 
 def passes(rows: int, seed: int) -> bool:
@@ -393,7 +400,7 @@ def _together(lines: list[list[Any]]) -> dict[str, Any]:
     }
 
 
-def _lines(pool: ProcessPoolExecutor, runs: int, only: str) -> Iterator[list[Any]]:
+def _lines(pool: Pool, runs: int, only: str) -> Iterator[list[Any]]:
     for name in DESIGNS:
         if name.startswith(only):
             several = list(pool.map(partial(held, name), range(runs)))
