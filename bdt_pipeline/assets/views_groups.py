@@ -43,7 +43,7 @@ def calibration(result: Calibration) -> Metadata:
         **numbers(**{"off for everybody": result.everybody.gap if result.everybody else None}),
         **numbers(**{"off at most, for a tenth of the people": tenth.largest_difference if tenth else None}),
         "groups": table_of(
-            ["who", "rows", "mean score", "positive", "off at least"],
+            ["who", "rows", "mean score", "share positive", "off at least"],
             [
                 [
                     one.words,

@@ -98,6 +98,8 @@ CASES: dict[str, Any] = {
         "similar_by": ["age"],
         "reference": "m",
         "pooled_from": 20,
+        "numbers": False,
+        "tolerance": 0.5,
         "report": ["ll144", "four_fifths"],
     },
     "legitimate": ["branch"],
@@ -172,7 +174,7 @@ PLACES = {"k": 3, "query": "search", "ranked": "lowest_first"}
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
-    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": {"favourable": "positive"},
+    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": {"favourable": "positive", "bias_variable": DERIVED | {"derive": "absolute_error"}},
     "reference": {**_OUTCOMES, "protected": ["sex"]},
 }  # fmt: skip
 

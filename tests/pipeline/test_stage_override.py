@@ -165,11 +165,11 @@ def test_every_stage_that_can_be_overridden_is_called(
     """A stage that the assets passed by would be overridden without effect."""
     spec = make_spec(
         loans_file,
-        bias_variable=DERIVED,
+        bias_variable=DERIVED | {"derive": "absolute_error"},  # numbers, beside decisions of the groups
         features={"include": ["age", "region"]},
         local_bias={"group": "sex"},
         mitigation={"group": "sex", "score": "score"},
-        groups={"report": ["four_fifths"]},
+        groups={"report": ["four_fifths"], "label": "repaid", "prediction": "approved", "score": "score"},
         favourable="positive",
         gate=[],
         **SEARCHES,
