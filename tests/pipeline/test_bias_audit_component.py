@@ -172,9 +172,10 @@ CASES: dict[str, Any] = {
 PLACES = {"k": 3, "query": "search", "ranked": "lowest_first"}
 # What a key needs beside it.
 _PARTS, _OUTCOMES = {"source": {"path": "{partition}.csv"}}, {"bias_variable": DERIVED}
+_NUMBERS = {"favourable": "positive", "bias_variable": DERIVED | {"derive": "absolute_error"}}
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
-    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": {"favourable": "positive", "bias_variable": DERIVED | {"derive": "absolute_error"}},
+    "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": _NUMBERS,
     "reference": {**_OUTCOMES, "protected": ["sex"]},
 }  # fmt: skip
 
