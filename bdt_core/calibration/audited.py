@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.calibration.results import CalibratedFacet, CalibratedGroup, Calibration, CalibrationBin
 from bdt_core.calibration.scored_rows import EITHER_WAY, ScoredRows
-from bdt_core.fairness.coding import Threshold, code_column, column, numbers
+from bdt_core.fairness.coding import code_column, column, numbers
 from bdt_core.fairness.counts import FIXED_POINT, SCORE_BINS, CountTable
-from bdt_core.fairness.declared_groups import FacetMetrics, GroupCounts, GroupMetrics, favourable_values
+from bdt_core.fairness.declared_groups import FacetMetrics, GroupCounts, GroupMetrics, cuts_of, favourable_values
 from bdt_core.fairness.favourable import favourable
 from bdt_core.groups.conditions import GroupCondition
-from bdt_core.groups.scan.settings import SHARES, ScanSettings
+from bdt_core.groups.scan.audited import audited_settings
 from bdt_core.groups.settings import searched_columns
 from bdt_core.inference import wilson_interval
 from bdt_core.spec import AuditSpec, WorstGroupSearch
@@ -47,7 +45,7 @@ def measure_calibration(
     assert score is not None
     at_hand = rows_at_hand(table)
     frame = at_hand.frame
-    coded = code_column(frame, label, _cut(spec, label))
+    coded = code_column(frame, label, cuts_of(spec).get(label))
     scores = numbers(column(frame, score), score)
     known = coded.rows_with(lambda level: level is not None) & ~np.isnan(scores)
     happened = favourable(coded.levels, favourable_values(spec)[0])[coded.codes].astype(np.float64)
@@ -55,29 +53,14 @@ def measure_calibration(
     key = KEY if spec.split.key else None
     used = [*columns, *([] if key is None else [key])]
     rows = ScoredRows(frame.loc[known, used].reset_index(drop=True), happened[known], scores[known], columns, key)
-    alpha = spec.significance.alpha
-    limited = (one.ruled_out_share for one in spec.gate if one.ruled_out_share is not None)
-    settings = ScanSettings(
-        min_share=asked.min_share,
-        min_rows=spec.significance.min_rows,
-        max_groups=asked.max_groups,
-        permutations=max(asked.permutations, math.ceil(1.0 / (alpha * EITHER_WAY) - 1e-9) - 1),
-        alpha=alpha,
-        share=EITHER_WAY,
-        larger_shares=tuple(sorted({*SHARES, *limited})),
-    )
+    settings = audited_settings(spec, EITHER_WAY)
     empty = Calibration(
         score=score, label=label, rows=int(known.sum()), left_out=int((~known).sum()), everybody=None, groups=(),
-        ruled_out=(), facets=tuple(_facets(counts, metrics)), alpha=alpha, min_share=asked.min_share,
-        min_rows=spec.significance.min_rows, key=spec.split.key,
+        ruled_out=(), facets=tuple(_facets(counts, metrics)), alpha=settings.alpha, min_share=settings.min_share,
+        min_rows=settings.min_rows, key=spec.split.key,
         drawn=Drawn.where_fewer(len(frame), table.rows) if table.is_large else None,
     )  # fmt: skip
-    return replace(rows.searched(empty, settings), facets=empty.facets)
-
-
-def _cut(spec: AuditSpec, name: str) -> Threshold | None:
-    value = spec.groups.thresholds.get(name)
-    return None if value is None else Threshold(value)
+    return rows.searched(empty, settings)
 
 
 def _facets(counts: GroupCounts | None, metrics: GroupMetrics | None) -> Iterator[CalibratedFacet]:
@@ -106,7 +89,7 @@ def _of_facet(
             for own, together in ((gaps.low, gaps.together_low), (gaps.high, gaps.together_high))
         )
         conditions = (
-            GroupCondition.of_level(name, value, _cut(spec, name))
+            GroupCondition.of_level(name, value, cuts_of(spec).get(name))
             for name, value in zip(known.facets, group, strict=True)
         )
         n = int(rows[known.groups.index(group)])

@@ -42,21 +42,26 @@ def find_audited_worst_groups(table: Rows, spec: AuditSpec) -> WorstGroups:
         KEY if spec.split.key else None,
         LIST if spec.bias_variable.query else None,
     )
-    level = spec.significance.alpha * spec.search_shares["worst_groups"]
-    settings = ScanSettings(
-        min_share=asked.min_share,
-        min_rows=spec.significance.min_rows,
-        max_groups=asked.max_groups,
-        permutations=max(asked.permutations, math.ceil(1.0 / level - 1e-9) - 1),
-        alpha=spec.significance.alpha,
-        share=spec.search_shares["worst_groups"],
-        larger_shares=_larger_shares(spec.gate),
-    )
+    settings = audited_settings(spec, spec.search_shares["worst_groups"])
     worst = _scanned(table, question, settings, spec)
     if not spec.legitimate:
         return worst
     raw = _scanned(table, replace(question, legitimate=()), settings, spec)
     return replace(_among_people_alike(worst, table) if worst.groups else worst, raw=raw)
+
+
+def audited_settings(spec: AuditSpec, share: float) -> ScanSettings:
+    """How an audit searches groups, with a share of alpha: as many permutations as can be significant by it."""
+    asked, alpha = spec.worst_groups or WorstGroupSearch(), spec.significance.alpha
+    return ScanSettings(
+        min_share=asked.min_share,
+        min_rows=spec.significance.min_rows,
+        max_groups=asked.max_groups,
+        permutations=max(asked.permutations, math.ceil(1.0 / (alpha * share) - 1e-9) - 1),
+        alpha=alpha,
+        share=share,
+        larger_shares=_larger_shares(spec.gate),
+    )
 
 
 def _scanned(table: Rows, question: Question, settings: ScanSettings, spec: AuditSpec) -> WorstGroups:
