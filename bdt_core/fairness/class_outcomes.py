@@ -37,9 +37,11 @@ class ClassFigure:
     measure : {"predicted", "observed", "recall", "precision"}
         The share of people of whom it is predicted, or with whom it is so; of people with whom it is so, for how many
         it is predicted; of people for whom it is predicted, with how many it is so.
-    events, rows : int
-        Of the group; the value is their ratio.
-    events_others, rows_others : int
+    events : int or None
+    rows : int
+        Of the group; the value is their ratio. Of too few rows no events are told, from which it could be computed.
+    events_others : int or None
+    rows_others : int
         Of everybody else.
     value, value_others : float or None
         None where that side has too few rows.
@@ -53,9 +55,9 @@ class ClassFigure:
 
     level: Value
     measure: ClassMeasure
-    events: int
+    events: int | None
     rows: int
-    events_others: int
+    events_others: int | None
     rows_others: int
     value: float | None = None
     value_others: float | None = None
@@ -310,8 +312,11 @@ def _groups(
 def _figure(
     level: Value, measure: ClassMeasure, own: tuple[int, int], others: tuple[int, int], min_rows: int
 ) -> ClassFigure:
-    value, value_others = (events / rows if rows >= min_rows else None for events, rows in (own, others))
-    return ClassFigure(level, measure, *own, *others, value, value_others)
+    events, events_others = (events if rows >= min_rows else None for events, rows in (own, others))
+    value, value_others = (
+        None if count is None else count / rows for count, (_, rows) in ((events, own), (events_others, others))
+    )
+    return ClassFigure(level, measure, events, own[1], events_others, others[1], value, value_others)
 
 
 def _counted(
@@ -338,18 +343,15 @@ def _counted(
 
 def _tested(outcomes: ClassOutcomes) -> ClassOutcomes:
     """With each figure against everybody else, and one correction for all."""
-    figures = [
-        one
+    counted = [
+        (one, (one.events, one.rows, one.events_others, one.rows_others))
         for facet in outcomes.facets
         for group in facet.groups
         for one in group.figures
-        if one.value is not None and one.value_others is not None
+        if one.events is not None and one.events_others is not None
     ]
-    compared = compare_count_arrays(
-        [one.events for one in figures], [one.rows for one in figures],
-        [one.events_others for one in figures], [one.rows_others for one in figures],
-        alpha=outcomes.alpha, min_rows=outcomes.min_rows,
-    ) if figures else []  # fmt: skip
+    figures, counts = [one for one, _ in counted], [list(of) for of in zip(*(of for _, of in counted), strict=True)]
+    compared = compare_count_arrays(*counts, alpha=outcomes.alpha, min_rows=outcomes.min_rows) if counts else []
     p_values = adjust_p_values([one.p_value for one in compared], "holm").tolist() if compared else []
     judged = {}
     for figure, comparison, p in zip(figures, compared, p_values, strict=True):

@@ -150,6 +150,9 @@ def test_a_group_or_class_with_few_rows_has_no_figures() -> None:
     assert rare.rows < 30
     assert (rare.value, rare.difference, rare.significant) == (None, None, None)
     assert groups["d"].confusion[0] is None
+    for one in (figure for facet in outcomes.facets for group in facet.groups for figure in group.figures):
+        assert (one.events is None) == (one.value is None)  # or the value could be computed from them
+        assert (one.events_others is None) == (one.value_others is None)
 
 
 def test_two_classes_and_too_many_are_not_compared() -> None:
