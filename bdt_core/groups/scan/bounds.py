@@ -7,6 +7,7 @@ more.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
@@ -14,18 +15,23 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core.fairness import coding
 from bdt_core.groups.cells import OrderedColumn, known_numbers
 from bdt_core.groups.scan.climbing import Climb, Memory, ScoredGroup
 from bdt_core.groups.scan.columns import cut_at
 from bdt_core.groups.scan.language import Language
-from bdt_core.groups.scan.rows import Floats
+from bdt_core.groups.scan.rows import Floats, ScanRows
 
 _NEAR = 32
 """Of so many values around an end each becomes a cut; of more, as many of them, and then those around the best."""
 _ROUNDS = 20
+STARTED_ON = 20_000
+"""Of a larger table so many rows say where climbs on all of them start: most of the random starts lead nowhere."""
+_STARTS = 3
 _LEAST_GAIN = 1e-9
 
 Cells = NDArray[np.bool_]
+Places = NDArray[np.intp]
 
 
 @dataclass(frozen=True, eq=False)
@@ -70,47 +76,72 @@ def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Seq
     list of Highest or None
         None where no group has enough people.
     """
-    refining = _Refining(frame)
-    memory = Memory.of(climb)
-
-    def bound(of: Climb) -> ScoredGroup:
-        return of.best_bound(reach, memory)
-
-    def likelihood(of: Climb) -> ScoredGroup:
-        return of.best(of.scored(), memory)
-
+    refining = _Refining(frame, climb, reach)
     climbs = [replace(climb, fewest=(people, climb.fewest[1])) for people in fewest]
     likely: list[Highest | None] = []
     for of in climbs:
         enough = likely and likely[-1] is not None and likely[-1].people >= of.fewest[0]
-        likely.append(likely[-1] if enough else refining.refined(of, likelihood))
+        likely.append(likely[-1] if enough else refining.refined(of, _likelihood))
     highest: Highest | None = None  # of more people; those of fewer are no lower
     bounds: list[Highest | None] = []
     for of, start in zip(reversed(climbs), reversed(likely), strict=True):
         starts = [of]
         if start is not None:
-            starts.append(replace(start.climb.started_from(start.group), fewest=of.fewest))
-        reached = [highest, *(refining.refined(one, bound) for one in starts)]
+            starts.append(replace(start.climb.started_from(start.group.state), fewest=of.fewest))
+        reached = [highest, *(refining.refined(one, _bound) for one in starts)]
         highest = max((one for one in reached if one is not None), key=lambda one: one.group.score, default=None)
         bounds.append(highest)
     return bounds[::-1]
 
 
+@dataclass(frozen=True, eq=False)
+class _Searched:
+    """Rows, how far bounds reach on them, and the sums that climbs over them came by."""
+
+    rows: ScanRows
+    reach: Floats
+    memory: Memory
+
+
+def _bound(climb: Climb, on: _Searched) -> ScoredGroup:
+    return climb.best_bound(on.reach, on.memory)
+
+
+def _likelihood(climb: Climb, on: _Searched) -> ScoredGroup:
+    return climb.best(climb.scored(), on.memory)
+
+
 class _Refining:
     """Makes cuts around the ends of groups of a table."""
 
-    def __init__(self, frame: pd.DataFrame) -> None:
+    def __init__(self, frame: pd.DataFrame, climb: Climb, reach: Floats) -> None:
         self.frame = frame
-        self.known: dict[str, Floats] = {}
+        self.numbers: dict[str, _Numbers] = {}
+        few = climb.drawn(STARTED_ON, 0)
+        part = few.rows.rows / climb.rows.rows
+        self.all = _Searched(climb.rows, reach, Memory.of(climb))
+        self.few = _Searched(few.rows, _reach_of_part(reach, part), Memory.of(few)) if part < 1.0 else self.all
 
-    def refined(self, climb: Climb, search: Callable[[Climb], ScoredGroup]) -> Highest | None:
+    def _started(self, climb: Climb, search: Callable[[Climb, _Searched], ScoredGroup]) -> Climb:
+        """The same climb; of many rows, from the best single conditions and the best groups among a part of them."""
+        if climb.rows is not self.all.rows or self.few is self.all:
+            return climb
+        few = climb.on(self.few.rows)
+        groups = [search(few.started_from(state), self.few) for state in climb.language.starts]
+        groups.sort(key=lambda group: -group.score)
+        best = {group.state.tobytes(): group.state for group in groups if np.isfinite(group.score)}
+        starts = np.array([*best.values()][:_STARTS], dtype=np.uint8).reshape(-1, few.language.offsets[-1])
+        return replace(climb, language=replace(climb.language, starts=starts))
+
+    def refined(self, climb: Climb, search: Callable[[Climb, _Searched], ScoredGroup]) -> Highest | None:
         """The best group of a climb; and of the next one, with cuts around its ends, until nothing changes."""
-        highest = Highest(climb, search(climb))
+        climb = self._started(climb, search)
+        highest = Highest(climb, search(climb, self.all))
         if not np.isfinite(highest.group.score):
             return None
         for _ in range(_ROUNDS):
             nearer = self._near(highest)
-            nearer = replace(nearer, group=search(nearer.climb))
+            nearer = replace(nearer, group=search(nearer.climb, self.all))
             if nearer.group.score <= highest.group.score + _LEAST_GAIN:
                 break
             highest = nearer
@@ -124,8 +155,9 @@ class _Refining:
             if inside.all():
                 continue
             if isinstance(column, OrderedColumn):
-                column, inside = _cut_around(column, inside, self._known(column.name))
-                codes.append(column.codes(self.frame)[rows.places])
+                of_column = self._numbers(column.name)
+                column, inside, ends = _cut_around(column, inside, of_column.known)
+                codes.append(of_column.codes(ends)[rows.places])
             else:
                 codes.append(rows.cells[:, place] - before.offsets[place])
             columns.append(column)
@@ -140,18 +172,44 @@ class _Refining:
             replace(highest.climb, rows=rows, language=language, singles=0), replace(highest.group, state=state)
         )
 
-    def _known(self, name: str) -> Floats:
-        if name not in self.known:
-            self.known[name] = known_numbers(self.frame, name)
-        return self.known[name]
+    def _numbers(self, name: str) -> _Numbers:
+        if name not in self.numbers:
+            self.numbers[name] = _Numbers.of(self.frame, name)
+        return self.numbers[name]
 
 
-def _cut_around(column: OrderedColumn, inside: Cells, known: Floats) -> tuple[OrderedColumn, Cells]:
-    """A column with cuts around the ends of an interval; and the interval, in cells of that column."""
+@dataclass(frozen=True, eq=False)
+class _Numbers:
+    """The numbers of a column, sorted, and where each row's is among them; the missing ones come last."""
+
+    known: Floats
+    places: Places
+
+    @classmethod
+    def of(cls, frame: pd.DataFrame, name: str) -> _Numbers:
+        known = known_numbers(frame, name)
+        return cls(known, np.searchsorted(known, coding.numbers(coding.column(frame, name), name)))
+
+    def codes(self, ends: Places) -> Places:
+        """Cell of each row, where these are the ends of all intervals but the last."""
+        of_place = np.searchsorted(ends, np.arange(self.known.size + 1))
+        of_place[-1] = ends.size + 1
+        return of_place[self.places]
+
+
+def _reach_of_part(reach: Floats, part: float) -> Floats:
+    """What bounds reach on a part of the rows to be as far from the mean as on all of them."""
+    sizes = np.arange(reach.shape[1]) - math.log2(part)  # of the same group among all rows
+    among_all = np.array([np.interp(sizes, np.arange(reach.shape[1]), of) for of in reach])
+    return np.asarray(among_all * [[math.sqrt(part)], [math.sqrt(part)], [1.0]])
+
+
+def _cut_around(column: OrderedColumn, inside: Cells, known: Floats) -> tuple[OrderedColumn, Cells, Places]:
+    """A column with cuts around the ends of an interval; the interval, in its cells; and where its intervals end."""
     cells = np.flatnonzero(inside[:-1])
-    if cells.size in (0, inside.size - 1):
-        return column, inside  # it says no more than "missing", or "not missing"
     last = np.searchsorted(known, column.edges, side="right") - 1  # where each interval ends
+    if cells.size in (0, inside.size - 1):
+        return column, inside, last  # it says no more than "missing", or "not missing"
     bounds = np.concatenate([[-1], last, [known.size - 1]])
     ends = [end for end in (cells[0], cells[-1] + 1) if 0 < end < bounds.size - 1]
     cuts = np.unique(np.concatenate([_near(known, bounds[end - 1], bounds[end + 1], bounds[end]) for end in ends]))
@@ -160,10 +218,10 @@ def _cut_around(column: OrderedColumn, inside: Cells, known: Floats) -> tuple[Or
     of_finer = np.zeros(finer.cells, dtype=bool)
     of_finer[begin + (cells[0] > 0) : end + 1] = True
     of_finer[-1] = inside[-1]
-    return finer, of_finer
+    return finer, of_finer, cuts
 
 
-def _near(known: Floats, after: int, before: int, end: int) -> NDArray[np.intp]:
+def _near(known: Floats, after: int, before: int, end: int) -> Places:
     """Places where an interval may end, from one place to another: all, or as many as are looked at, and the end."""
     between = known[after + 1 : before + 1]
     places = after + 1 + np.flatnonzero(between[1:] != between[:-1])

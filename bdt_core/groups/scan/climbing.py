@@ -84,7 +84,10 @@ class Climb:
 
     def drawn(self, most: int, number: int) -> Climb:
         """The same search on so many rows at most: others in each search, by its number."""
-        rows = self.rows.drawn(most, number)
+        return self.on(self.rows.drawn(most, number))
+
+    def on(self, rows: ScanRows) -> Climb:
+        """The same search on a part of the rows."""
         inside, outside = (max(2, round(people * rows.rows / self.rows.rows)) for people in self.fewest)
         return replace(self, rows=rows, fewest=(inside, outside))
 
@@ -92,9 +95,9 @@ class Climb:
         """The same search for other outcomes."""
         return replace(self, rows=replace(self.rows, harm=harm))
 
-    def started_from(self, group: ScoredGroup) -> Climb:
-        """The same search, from one group alone."""
-        return replace(self, language=replace(self.language, starts=group.state[None]), singles=0)
+    def started_from(self, state: NDArray[np.uint8]) -> Climb:
+        """The same search, from one state alone."""
+        return replace(self, language=replace(self.language, starts=state[None]), singles=0)
 
     def scored(self) -> Scored:
         """What is added up of each row for the log likelihood ratio."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import replace
 from itertools import combinations, product
 
@@ -10,6 +11,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
+from bdt_core.groups.scan import bounds
 from bdt_core.groups.scan.bounds import highest_bounds
 from bdt_core.groups.scan.climbing import Climb
 from bdt_core.groups.scan.columns import fit_columns
@@ -173,6 +175,42 @@ def test_the_highest_bound_is_that_of_all_groups_with_every_value_as_a_cut(kind:
     assert best / 1.1 <= highest.group.score <= best + 1e-9
     assert highest.group.score > climb.best_bound(reach).score
     assert highest.group.score == pytest.approx(best)
+
+
+@pytest.mark.parametrize("kind", ["rate", "mean"])
+def test_a_part_of_the_rows_says_where_to_start_from_and_the_bound_is_that_of_all(
+    kind: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A group that is worse off and lies between cuts is found from a tenth of the rows, and measured on all."""
+    rng = np.random.default_rng([8, len(kind)])
+    n = 6_000
+    frame = pd.DataFrame({"u": rng.random(n), "v": rng.random(n), "letter": rng.choice(list("abcdef"), n)})
+    worse = (frame["u"].between(0.42, 0.58) & frame["letter"].isin(["b", "e"])).to_numpy()
+    harm = (rng.random(n) < 0.2 + 0.3 * worse).astype(float) if kind == "rate" else rng.normal(size=n) + worse
+    climb, reach = climb_of(frame, harm, min_people=100), np.array([[1.7] * 14, [1.6] * 14, [0.0] * 14])
+    starts = starts_on_rows(monkeypatch)
+    of_all = highest_bounds(climb, frame, reach, [100, 1_000])
+    without = starts.pop(n)
+    monkeypatch.setattr(bounds, "STARTED_ON", 600)
+    of_part = highest_bounds(climb, frame, reach, [100, 1_000])
+    for part, whole in zip(of_part, of_all, strict=True):
+        assert part.group.score == pytest.approx(whole.group.score, rel=0.05)
+        assert part.climb.rows.rows == n
+    assert starts[600] > 0
+    assert starts[n] < 0.8 * without
+
+
+def starts_on_rows(monkeypatch: pytest.MonkeyPatch) -> Counter[int]:
+    """How many states climbs start from, by how many rows they are over."""
+    starts: Counter[int] = Counter()
+    climbed = Climb._climb
+
+    def counting(self: Climb, *arguments, **named):
+        starts[self.rows.rows] += len(self.language.starts) + self.singles
+        return climbed(self, *arguments, **named)
+
+    monkeypatch.setattr(Climb, "_climb", counting)
+    return starts
 
 
 def highest_by_hand(frame: pd.DataFrame, harm: np.ndarray, letters: set[str]) -> float:
