@@ -1,0 +1,317 @@
+"""The independent verifier agrees with every golden report, and finds a number or a cell that somebody has changed."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import json
+import math
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.audit import audit
+from bdt_core.report.write import canonical_json
+from bdt_core.spec import parse_spec
+from tests.goldens.audits import AUDITS, people
+from tests.goldens.frozen import FOLDER
+
+ROOT = Path(__file__).parents[3]
+PROGRAM = ROOT / "verifier" / "recompute.py"
+DEMOS = {"compas": "compas", "compas_in_depth": "compas", "grants": "grants", "adult": "adult"}
+REPORTS = sorted({one.report or name for name, one in AUDITS.items()})
+SMALL = ("everything", "mixed", "chosen_is_better", "higher_is_better", "false_positives_drop_missing")
+MUTATED = 8
+_RUN_ALL = """
+import json, runpy, sys
+path, runs = sys.argv[1], json.loads(sys.argv[2])
+main = runpy.run_path(path)["main"]
+print(json.dumps({name: main(files) for name, files in runs.items()}), file=sys.stderr)
+print(json.dumps(sorted({name.split(".")[0] for name in sys.modules})), file=sys.stderr)
+"""
+
+Report = dict[str, Any]
+
+
+@pytest.fixture(scope="module")
+def program() -> Any:
+    """The file as a module, for what is run many times."""
+    spec = spec_from_file_location("recompute", PROGRAM)
+    assert spec is not None
+    assert spec.loader is not None
+    module = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(scope="module")
+def tables(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """The table of each golden report, as a CSV file."""
+    folder = tmp_path_factory.mktemp("tables")
+    for name, golden in AUDITS.items():
+        if golden.people is not None:
+            golden.people().to_csv(folder / f"{golden.report or name}.csv", index=False)
+    for name, demo in DEMOS.items():
+        file = ROOT / "bdt_core" / "data" / f"{demo}.csv"
+        if file.exists():
+            shutil.copy(file, folder / f"{name}.csv")
+        else:
+            pd.read_parquet(file.with_suffix(".parquet")).to_csv(folder / f"{name}.csv", index=False)
+    return {name: folder / f"{name}.csv" for name in REPORTS}
+
+
+def golden(name: str) -> Report:
+    report: Report = json.loads((FOLDER / f"{name}.json").read_text(encoding="utf-8"))
+    return report
+
+
+def test_every_golden_report_agrees_and_nothing_of_ours_is_imported(tables: dict[str, Path]) -> None:
+    runs = {name: [str(FOLDER / f"{name}.json"), str(table)] for name, table in tables.items()}
+    asked = [sys.executable, "-I", "-c", _RUN_ALL, str(PROGRAM), json.dumps(runs)]
+    ended = subprocess.run(asked, capture_output=True, text=True, check=True)
+    codes, modules = map(json.loads, ended.stderr.splitlines()[-2:])
+    differing = [line for line in ended.stdout.splitlines() if line.startswith("differs")]
+    assert not differing
+    assert codes == dict.fromkeys(REPORTS, 0)
+    assert not {"bdt_core", "bdt_pipeline", "pandas", "numba", "pydantic"} & set(modules)
+
+
+def test_it_names_what_it_imports() -> None:
+    """The standard library, NumPy and SciPy, whatever a run comes by."""
+    tree = ast.parse(PROGRAM.read_text(encoding="utf-8"))
+    imported = {one.name for node in ast.walk(tree) if isinstance(node, ast.Import) for one in node.names}
+    imported |= {node.module or "." for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+    assert {one.split(".")[0] for one in imported} <= {*sys.stdlib_module_names, "numpy", "scipy"}
+
+
+def test_as_a_command(tables: dict[str, Path], tmp_path: Path) -> None:
+    def run(*files: object) -> subprocess.CompletedProcess[str]:
+        return subprocess.run([sys.executable, "-I", PROGRAM, *files], capture_output=True, text=True, check=False)
+
+    agrees = run(FOLDER / "compas.json", tables["compas"])
+    assert (agrees.returncode, agrees.stderr) == (0, "")
+    assert "rows: " in agrees.stdout
+    assert re.search(r"limits: (\d+) recomputed, \1 agree", agrees.stdout)
+    report = golden("compas")
+    report["declared_outcomes"]["facets"][0]["groups"][0]["difference"] += 0.001
+    (tmp_path / "report.json").write_text(json.dumps(report), encoding="utf-8")
+    differs = run(tmp_path / "report.json", tables["compas"])
+    assert differs.returncode == 1
+    assert "differs: declared_outcomes.facets[0].groups[0].difference is " in differs.stdout
+    for unreadable in ((), (tmp_path / "none.json", tables["compas"]), (FOLDER / "compas.json", tmp_path / "none.csv")):
+        assert run(*unreadable).returncode == 2
+
+
+def test_a_table_in_parts_is_one_table(program: Any, tables: dict[str, Path], tmp_path: Path) -> None:
+    lines = tables["mixed"].read_text(encoding="utf-8").splitlines(keepends=True)
+    parts = [tmp_path / "a.csv", tmp_path / "b.csv"]
+    for part, some in zip(parts, (lines[1:500], lines[500:]), strict=True):
+        part.write_text("".join([lines[0], *some]), encoding="utf-8")
+    report = golden("mixed")
+    assert not program.Recomputed(report, program.Table(parts, report["spec"]["source"])).differing
+    assert program.Recomputed(report, program.Table(parts[:1], report["spec"]["source"])).differing
+
+
+def _claims(program: Any, report: Report, table: Any) -> list[tuple[str, dict[str, Any], str]]:
+    """Every member of the report that is held against something recomputed: kind, object, name."""
+    claims = []
+
+    class Noted(program.Recomputed):  # type: ignore[misc]
+        def each(self, kind: str, where: str, stated: dict[str, Any], **mine: Any) -> None:
+            before = sum(self.made.values())
+            super().each(kind, where, stated, **mine)
+            if sum(self.made.values()) > before:
+                claims.extend((kind, stated, name) for name in mine if name in stated)
+
+    Noted(report, table)
+    return claims
+
+
+def _objects(part: Any) -> Iterator[int]:
+    if isinstance(part, dict):
+        yield id(part)
+    for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
+        yield from _objects(inner)
+
+
+def _changed(value: Any) -> Any:
+    """Another value of the same sort."""
+    if value is None:
+        return 0.5
+    if isinstance(value, bool):
+        return not value
+    if isinstance(value, str):
+        return "fail" if value != "fail" else "pass"
+    if isinstance(value, int):
+        return value + 1
+    return 0.5 if math.isinf(value) else value * 1.0001 + 1e-6
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_each_number_that_is_changed_in_the_report_is_found(name: str, program: Any, tables: dict[str, Path]) -> None:
+    """Of every kind of thing some, drawn."""
+    report = golden(name)
+    table = program.Table([tables[name]], report["spec"]["source"])
+    own = set(_objects(report))
+    claims = [one for one in _claims(program, report, table) if id(one[1]) in own]
+    rng = np.random.default_rng(17)
+    kinds = sorted({kind for kind, *_ in claims})
+    assert {"rows", "people found", "declared groups", "limits"} <= set(kinds)
+    for kind in kinds:
+        several = [one for one in claims if one[0] == kind]
+        for i in rng.permutation(len(several))[:MUTATED]:
+            _, stated, member = several[i]
+            before = stated[member]
+            stated[member] = _changed(before)
+            found = program.Recomputed(report, table).differing
+            stated[member] = before
+            assert found, f"{kind}: {member} was {before!r}"
+    assert not program.Recomputed(report, table).differing
+
+
+def _parts_of_sums(report: Report) -> list[tuple[dict[str, Any], str]]:
+    """What is recomputed only together with something else."""
+    slices = report["slices"]["slices"][0]
+    return [
+        (report["split"], "train_rows"), (report["split"], "test_rows"),
+        (report["bias_variable"], "train_mean"), (report["bias_variable"], "test_mean"),
+        (slices, "train_rows"), (slices, "test_rows"), (slices, "train_value"), (slices["comparison"], "mean_a"),
+        (report["data"]["rows_left_out"][0], "rows"),
+    ]  # fmt: skip
+
+
+def test_each_part_of_a_sum_is_found(program: Any, tables: dict[str, Path]) -> None:
+    report = golden("false_positives_drop_missing")
+    table = program.Table([tables["false_positives_drop_missing"]], report["spec"]["source"])
+    for stated, member in _parts_of_sums(report):
+        before = stated[member]
+        stated[member] = _changed(before)
+        assert program.Recomputed(report, table).differing, member
+        stated[member] = before
+
+
+@pytest.mark.parametrize("name", ["everything", "limits", "higher_is_better", "compas_in_depth"])
+def test_each_verdict_that_is_changed_is_found(name: str, program: Any, tables: dict[str, Path]) -> None:
+    report = golden(name)
+    table = program.Table([tables[name]], report["spec"]["source"])
+    for limit in [*report["gate"], report["verdict"]]:
+        others = {"pass", "fail", "inconclusive"} - {limit["verdict"]}
+        for changed in ({"blocks": not limit["blocks"]}, *({"verdict": verdict} for verdict in sorted(others))):
+            before = copy.copy(limit)
+            limit.update(changed)
+            assert program.Recomputed(report, table).differing, (limit.get("check"), changed)
+            limit.update(before)
+
+
+def test_what_holds_a_pass_back_is_known(program: Any, tables: dict[str, Path]) -> None:
+    report = golden("chosen_is_better")
+    table = program.Table([tables["chosen_is_better"]], report["spec"]["source"])
+    assert report["verdict"]["verdict"] == "pass"
+    report["verdict"] |= {"held_back": ["The plan is not sealed."], "verdict": "inconclusive", "blocks": True}
+    assert not program.Recomputed(report, table).differing
+    report["verdict"]["verdict"] = "pass"
+    assert program.Recomputed(report, table).differing
+
+
+@pytest.mark.parametrize("column", ["sex", "race", "contract", "repaid", "granted", "score", "town", "age"])
+def test_a_cell_that_is_changed_in_the_table_is_found(
+    column: str, program: Any, tables: dict[str, Path], tmp_path: Path
+) -> None:
+    """Of a column that is only a feature, if it puts a person into a group that was found, or out of it."""
+    report = golden("everything")
+    frame = pd.read_csv(tables["everything"], dtype=str)
+    within = frame.index[(frame["town"] == "north") & (frame["age"].astype(int) <= 33)]
+    others = sorted(set(frame[column].dropna()), reverse=True)
+    for row in np.random.default_rng(3).choice(within if column in ("town", "age") else frame.index, 3):
+        changed = frame.copy()
+        changed.loc[row, column] = others[1] if changed.loc[row, column] == others[0] else others[0]
+        changed.to_csv(tmp_path / "changed.csv", index=False)
+        table = program.Table([tmp_path / "changed.csv"], report["spec"]["source"])
+        assert program.Recomputed(report, table).differing, (column, int(row))
+
+
+_NUMBERS = {"label": "asked", "prediction": "offered"}
+_BIAS_VARIABLES: dict[str, Report] = {
+    "signed_error": {**_NUMBERS, "better": "higher"},
+    "squared_error": _NUMBERS,
+    "pinball_loss": {**_NUMBERS, "quantile": 0.3},
+    "false_positive": {"label": "outcome", "prediction": "decision", "positive": "yes"},
+    "top_k": {"prediction": "score", "k": 100},
+    "exposure": {"prediction": "score", "query": "person"},
+    "position": {"prediction": "score", "query": "town", "ranked": "lowest_first"},
+}
+
+
+@pytest.mark.parametrize("derive", _BIAS_VARIABLES)
+def test_every_other_derivation_agrees(derive: str, program: Any, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    people(500, 41, gaps=True).to_csv(file, index=False)
+    spec = parse_spec({
+        "name": derive,
+        "source": {"path": str(file)},
+        "bias_variable": {"derive": derive, **_BIAS_VARIABLES[derive]},
+        "features": {"include": ["age", "income"]},
+        "protected": ["sex", "race"],
+        "worst_groups": {"permutations": 39},
+        "clustering": None,
+        "slices": None,
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    table = program.Table([file], report["spec"]["source"])
+    assert program.Recomputed(report, table).differing == []
+    label = _BIAS_VARIABLES[derive]["prediction"]
+    table.columns[label] = np.roll(table.columns[label], 1)
+    assert program.Recomputed(report, table).differing
+
+
+def test_it_is_shipped_with_the_package() -> None:
+    build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
+    assert build["wheel"]["force-include"]["verifier/recompute.py"] == "bdt_core/sealed/recompute.py"
+    assert "/verifier" in build["sdist"]["include"]
+
+
+def test_codes_truth_values_and_another_separator_are_read_alike(program: Any, tmp_path: Path) -> None:
+    frame = people(700, 77, gaps=True)
+    frame["grp"] = np.where(frame["sex"] == "f", 1, 2)
+    frame["flag"] = frame["contract"] == "open"
+    frame["code"] = np.where(frame["job"] == "none", "007", "012")
+    file = tmp_path / "people.csv"
+    frame.to_csv(file, index=False, sep=";")
+    spec = parse_spec({
+        "name": "codes",
+        "source": {"path": str(file), "missing_values": ["-", "b"]},
+        "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+        "features": {"include": ["age", "town"]},
+        "protected": ["grp", "flag", "code", "race", "income"],
+        "groups": {"facets": ["grp", "flag", "code", ["flag", "grp"], "race", "income"], "thresholds": {"income": 400}},
+        "worst_groups": {"permutations": 39},
+        "clustering": {"stability": 0, "max_iter": 3, "n_init": 2},
+        "slices": None,
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    assert any(one["column"] == "grp" and one["comparison"] for one in report["differences"]["features"])
+    assert program.Recomputed(report, program.Table([file], report["spec"]["source"])).differing == []
+
+
+def test_findings_without_a_search_for_the_worst_group_are_recomputed(program: Any, tmp_path: Path) -> None:
+    """Found among declared groups alone."""
+    frame, file = people(1_500, 78), tmp_path / "people.csv"
+    frame.assign(granted=(frame["sex"] == "f").astype(int) * (frame["age"] > 22)).to_csv(file, index=False)
+    keys = {"worst_groups": None, "slices": None, "clustering": None, "groups": {"facets": ["sex"]}}
+    bias = {"derive": "positive_prediction", "prediction": "granted", "better": "higher"}
+    report = audit(
+        None, parse_spec({"name": "a", "source": {"path": str(file)}, "bias_variable": bias, **keys})
+    ).document
+    assert report["findings"]["findings"]
+    (tmp_path / "report.json").write_text(canonical_json(report))
+    assert program.main([str(tmp_path / "report.json"), str(file)]) == 0

@@ -1,0 +1,569 @@
+#!/usr/bin/env -S python3 -I
+"""Recompute the numbers of a bias audit from its table: python recompute.py report.json TABLE.csv [TABLE2.csv ...]
+
+This file is no part of the audit tool. It needs NumPy and SciPy, imports nothing of the tool, and is written from the
+tool's method pages and from the papers named beside the formulas; docs/verifier.md goes through it section by section.
+Exit code: 0 if all that was recomputed agrees, 1 if something differs, 2 if a file cannot be read.
+"""
+
+import csv
+import json
+import math
+import re
+import sys
+from collections import Counter
+from itertools import combinations
+from pathlib import Path
+
+import numpy as np
+from scipy import special, stats
+
+TOLERANCE = 1e-9  # of the larger of two numbers
+MISSING = re.compile(r"|#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?(NaN|nan)|<NA>|N/A|n/a|NA|NULL|null|None")
+NUMBER, PADDED = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*"), re.compile(r"\s*[+-]?0\d")
+RATES = """selection_rate TP FP of TP FP FN TN; prevalence TP FN of TP FP FN TN; accuracy TP TN of TP FP FN TN;
+    true_positive_rate TP of TP FN; false_negative_rate FN of TP FN; false_positive_rate FP of FP TN;
+    true_negative_rate TN of FP TN; positive_predictive_value TP of TP FP; false_discovery_rate FP of TP FP;
+    negative_predictive_value TN of FN TN; false_omission_rate FN of FN TN"""  # TP: true positives, and so on
+RATES = {name: "".join(rest).split(" of ") for name, *rest in (one.split(maxsplit=1) for one in RATES.split(";"))}
+CRITERIA = """demographic_parity selection_rate, four_fifths selection_rate, equal_opportunity true_positive_rate,
+    predictive_equality false_positive_rate, equalized_odds true_positive_rate false_positive_rate,
+    predictive_parity positive_predictive_value, accuracy_equality accuracy"""  # the rates that are to be equal
+CRITERIA = {name: rates for name, *rates in map(str.split, CRITERIA.split(","))}
+CLARIFY = """DPL prevalence, DPPL selection_rate, RD true_positive_rate, AD accuracy, SD true_negative_rate,
+    DAR positive_predictive_value, DRR negative_predictive_value"""  # others less group; SD and DRR: group less others
+CLARIFY = dict(map(str.split, CLARIFY.split(",")))
+SCORES = "f1_score auc mean_score brier_score calibration_error calibration_gap observed_to_expected"
+WIDENED = {"any_cluster", "worst_slice", "local_bias", "four_fifths", "numeric_metric"}
+
+
+# 1. Formulas; z is a quantile of the normal distribution ------------------------------------------------------------
+def z_of(alpha, statements=1):
+    """For two-sided intervals, of which so many are to hold at once (Bonferroni)."""
+    return -float(special.ndtri(alpha / statements / 2))
+
+
+def ratio(a, b):
+    return a / b if b else math.inf if a > 0 else math.nan
+
+
+def ends(values, names=("estimate", "low", "high")):
+    return dict(zip(names, values, strict=True))
+
+
+def wilson(x, n, z, jeffreys_below=0):
+    """Rate x of n with score limits (Wilson 1927); of few rows Jeffreys' (Brown, Cai and DasGupta 2001)."""
+    if n == 0:
+        return math.nan, math.nan, math.nan
+    centre, half = (x + z * z / 2) / (n + z * z), z / (n + z * z) * math.sqrt(x * (n - x) / n + z * z / 4)
+    low, high = centre - half, centre + half
+    if n < jeffreys_below:
+        low, high = (float(special.betaincinv(x + 0.5, n - x + 0.5, special.ndtr(end))) for end in (-z, z))
+    return x / n, 0.0 if x == 0 else low, 1.0 if x == n else high
+
+
+def newcombe(x, n, y, m, z):
+    """Rate x of n less rate y of m with its limits (Newcombe 1998, method 10)."""
+    (p, p_low, p_high), (q, q_low, q_high) = wilson(x, n, z), wilson(y, m, z)
+    return p - q, max(p - q - math.hypot(p - p_low, q_high - q), -1), min(p - q + math.hypot(p_high - p, q - q_low), 1)
+
+
+def mid_p(x, n, y, m):
+    """Two-sided mid-p of equal rates: twice the smaller side of the hypergeometric distribution (Lancaster 1961)."""
+    k = np.arange(max(0, x + y - m), min(n, x + y) + 1)
+    steps = np.log((x + y - k[:-1]) * (n - k[:-1])) - np.log(k[1:] * (m - x - y + k[1:]))
+    log_p = np.concatenate([[0.0], np.cumsum(steps)])
+    half = log_p[k == x] - math.log(2)
+    side = min(special.logsumexp([*half, *log_p[one]]) for one in (k < x, k > x))
+    return min(1.0, 2 * math.exp(side - special.logsumexp(log_p)))
+
+
+def holm(p_values):
+    """Adjusted for their number (Holm 1979)."""
+    out, worst = list(p_values), 0.0
+    for rank, i in enumerate(sorted(range(len(out)), key=out.__getitem__)):
+        worst = out[i] = min(1.0, max(worst, (len(out) - rank) * out[i]))
+    return out
+
+
+def student(x, alpha):
+    """A mean with Student's limits."""
+    reach = float(special.stdtrit(len(x) - 1, 1 - alpha / 2) * np.std(x, ddof=1)) / math.sqrt(len(x))
+    return x.mean(), x.mean() - reach, x.mean() + reach
+
+
+# 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
+class Skip(Exception):  # noqa: N818 - it is no error
+    """Something that is not recomputed, and why."""
+
+
+class Table:
+    """The columns of a CSV file, or of several whose rows follow each other: numbers, truth values or texts."""
+
+    def __init__(self, files, source):
+        rows, given = [], source["missing_values"]
+        for name in files:
+            with Path(name).open(encoding=source["encoding"] or "utf-8-sig", newline="") as file:
+                separator = source["separator"] or max(",;\t|", key=file.readline().count)
+                file.seek(0)
+                header, *more = (row for row in csv.reader(file, delimiter=separator) if row)
+            rows += more
+        self.rows, self.columns = len(rows), {}
+        for name, texts in zip(header, zip(*rows, strict=True), strict=True):
+            known = {x for x in texts if not MISSING.fullmatch(x)} if given is None else {*texts} - {"", *given}
+            levels = {x: x for x in known}
+            if all(NUMBER.fullmatch(x) for x in known) and not any(PADDED.match(x) for x in known):
+                levels = {x: int(float(x)) if float(x).is_integer() else float(x) for x in known}
+            elif {x.lower() for x in known} <= {"true", "false"}:
+                levels = {x: x.lower() == "true" for x in known}
+            self.columns[name] = np.array([levels.get(x) for x in texts], dtype=object)
+
+    def known(self, *names):
+        return np.all([[x is not None for x in self.columns[name]] for name in names], axis=0)
+
+    def numbers(self, name):
+        if any(isinstance(x, str) for x in self.columns[name]):
+            raise Skip(f"what takes the column {name}: it holds texts, dates or numbers in a notation of their own")
+        return self.columns[name].astype(float)
+
+    def among(self, name, wanted):
+        """Rows with one of some values; a number is also the text that writes it."""
+        levels = {x for x in {*self.columns[name]} - {None} if x in wanted or str(x) in map(str, wanted)}
+        return np.array([x in levels for x in self.columns[name]], dtype=bool)
+
+    def positive(self, name, wanted):
+        """1 where a value counts as positive, 0 where not, not a number where it is missing."""
+        wanted = [1] if wanted is None else wanted if isinstance(wanted, list) else [wanted]
+        return np.where(self.known(name), self.among(name, wanted), math.nan)
+
+    def holding(self, conditions):
+        """The rows for which all conditions hold (docs/worst-groups.md, "What is searched")."""
+        inside = np.ones(self.rows, dtype=bool)
+        for c in conditions:
+            name, blank, missing = c["column"], ~self.known(c["column"]), c.get("missing", False)
+            if c["kind"] == "interval":  # strictly above low, up to and with high
+                low, high = -math.inf if c["low"] is None else c["low"], math.inf if c["high"] is None else c["high"]
+                met = np.where(blank, missing, (self.numbers(name) > low) & (self.numbers(name) <= high))
+            elif c["kind"] == "values":
+                met = np.where(blank, missing, self.among(name, c["values"]) != c["excluded"])
+            else:
+                met = self.among(name, [c["value"]]) if c.get("value") is not None else blank == c.get("missing", True)
+            inside &= met.astype(bool)
+        return inside
+
+
+# 3. What is measured of each person (docs/methods.md, "What is measured") -------------------------------------------
+def bias_variable(table, b):
+    """The bias variable of each row, not a number where it has none; and how many have none for which reason."""
+    derive, out = b["derive"], []
+    if derive is None:
+        y = table.numbers(b["column"])
+    elif derive in ("top_k", "exposure", "position"):
+        y, out = places(table, b, derive)
+    elif derive in ("absolute_error", "squared_error", "signed_error", "pinball_loss"):
+        e, q = table.numbers(b["prediction"]) - table.numbers(b["label"]), b["quantile"] or 0.5
+        y = {"ab": np.abs(e), "sq": e * e, "si": e, "pi": np.where(e < 0, -q * e, (1 - q) * e)}[derive[:2]]
+    else:
+        y = said = table.positive(b["prediction"], b["positive"])
+        if derive != "positive_prediction":
+            happened = table.positive(b["label"], b["positive"])
+            event = said != happened if derive == "error" else said > happened if "pos" in derive else said < happened
+            known = ~np.isnan(said + happened)
+            outside = known & (happened == ("pos" in derive)) & derive.endswith("_rate")
+            y, out = np.where(known & ~outside, event, math.nan), [outside.sum()]
+    return y, [*out, np.isnan(y).sum() - sum(out)]
+
+
+def places(table, b, derive):
+    """What the place of each row in its list is worth; equal predictions share the mean of their places."""
+    score = table.numbers(b["prediction"]) * (1 if b["ranked"] == "lowest_first" else -1)
+    y, lists, query = np.full(table.rows, math.nan), {}, b["query"]
+    for i in np.flatnonzero(~np.isnan(score)):
+        lists.setdefault(table.columns[query][i] if query else "", []).append(i)
+    nowhere = lists.pop(None, [])
+    for rows in lists.values():
+        place, (_, ties) = stats.rankdata(score[rows], "ordinal"), np.unique(score[rows], return_inverse=True)
+        worth = {"top_k": place <= (b["k"] or 10), "exposure": 1 / np.log2(1 + place), "position": place}[derive]
+        worth = (np.bincount(ties, worth) / np.bincount(ties))[ties]
+        y[rows] = math.nan if query and len(rows) == 1 else worth - (worth.mean() if query else 0)
+    return y, [len(nowhere), sum(len(rows) == 1 for rows in lists.values())] if query else []
+
+
+# 4. Metrics of declared groups, from counts and, of scores, from rows -----------------------------------------------
+def counted(label, said, inside):
+    """True and false positives and negatives; of a column that there is not, nothing is positive."""
+    label, said = (np.zeros(len(inside)) if x is None else x for x in (label, said))
+    return Counter(np.array(["TN", "FP", "FN", "TP"])[(2 * label + said)[inside].astype(int)].tolist())
+
+
+def of(rate, cells):
+    """Events, and among whom."""
+    return [sum(cells[name] for name in part.split()) for part in RATES[rate]]
+
+
+def of_scores(label, score):
+    """Metrics of a score (docs/calibration.md); the area under the curve by Mann and Whitney (1947)."""
+    known = ~np.isnan(score)
+    y, s, n, positives = label[known], score[known], known.sum(), label[known].sum()
+    wins = stats.rankdata(s)[y == 1].sum() - positives * (positives + 1) / 2
+    tenths = [abs((y - s)[(s * 10).clip(max=9).astype(int) == tenth].sum()) for tenth in range(10)]
+    out = {"mean_score": s.mean(), "brier_score": ((y - s) ** 2).mean(), "calibration_gap": (y - s).mean()}
+    out |= {"observed_to_expected": ratio(y.mean(), s.mean()), "auc": ratio(wins, positives * (n - positives))}
+    return out | {"calibration_error": sum(tenths) / n}
+
+
+def clarify(d, a, p, q):
+    """Amazon SageMaker Clarify's metrics of a group, d, against all others, a, whose shares of labels are p and q."""
+    n, m, middle = d.total(), a.total(), (p + q) / 2
+    out = {name: ratio(*of(rate, a)) - ratio(*of(rate, d)) for name, rate in CLARIFY.items()}
+    out |= {"SD": -out["SD"], "DRR": -out["DRR"], "CI": (m - n) / (m + n)}
+    out["DI"] = ratio(ratio(*of("selection_rate", d)), ratio(*of("selection_rate", a)))
+    dca = [ratio(one["TP"] + one["FN"], one["TP"] + one["FP"]) for one in (a, d)]
+    dcr = [ratio(one["TN"] + one["FP"], one["TN"] + one["FN"]) for one in (d, a)]
+    out |= {"DCA": dca[0] - dca[1], "DCR": dcr[0] - dcr[1], "TE": ratio(d["FN"], d["FP"]) - ratio(a["FN"], a["FP"])}
+    out |= {"LP": math.sqrt(((p - q) ** 2).sum()), "TVD": abs(p - q).sum() / 2, "KS": abs(p - q).max()}
+    out["JS"] = (special.rel_entr(q, middle) + special.rel_entr(p, middle)).sum() / 2
+    whole = a + d
+    mean, square = (whole["TP"] + whole["TN"] + k * whole["FP"] for k in (2, 4))  # of benefits: 0, 1 or 2
+    return out | {"KL": special.rel_entr(q, p).sum(), "GE": (ratio(square * whole.total(), mean * mean) - 1) / 2}
+
+
+def disparity(inside, known, strata, bad):
+    """Conditional demographic disparity: in each stratum d's share of bad outcomes less its share of good ones."""
+    parts = [(here & bad, here & ~bad) for here in (known & (strata == one) for one in {*strata[known]} - {None})]
+    parts = [(b.sum() + g.sum(), inside[b].mean() - inside[g].mean()) for b, g in parts if b.any() and g.any()]
+    return sum(n * gap for n, gap in parts) / sum(n for n, _ in parts) if parts else math.nan
+
+
+# 5. What is held against the report ---------------------------------------------------------------------------------
+class Recomputed:
+    """What was recomputed, by kind; what differs; and what was not recomputed."""
+
+    def __init__(self, report, table):
+        self.report, self.spec, self.table = report, report["spec"], table
+        self.made, self.differing, self.left_out, self.at_once = Counter(), [], Counter(), {}
+        self.y, self.out = bias_variable(table, self.spec["bias_variable"])
+        features = [one["name"] for one in report["data"]["columns"] if one["role"] == "feature"]
+        self.audited = ~np.isnan(self.y) & (table.known(*features) if self.spec["missing"] == "drop" else True)
+        self.by_person, self.name = self.spec["split"]["key"] is not None, report["bias_variable"]["name"]
+        searched = report.get("worst_groups") or {}
+        self.attempt(self.rows)
+        for at, part in (("worst_groups", searched), ("worst_groups.raw", searched.get("raw") or {})):
+            groups = [*part.get("groups", []), *([part["unconfirmed"]] if part.get("unconfirmed") else [])]
+            for i, group in enumerate(groups):
+                self.attempt(self.people, f"{at}.groups[{i}]", group, None if part["legitimate"] else groups[:i])
+        before = searched.get("groups", [])
+        for i, one in enumerate((report.get("findings") or {}).get("findings", [])):
+            self.attempt(self.people, f"findings.findings[{i}]", one, before[: one["groups_before"]])
+        self.attempt(self.intersections, report.get("slices") or {"slices": []})
+        self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
+        self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
+        for i, facet in enumerate((report.get("groups") or {}).get("facets", [])):
+            self.attempt(self.metrics, f"groups.facets[{i}]", facet, report["groups"])
+        self.limits()
+
+    def attempt(self, check, *given, **named):
+        try:
+            check(*given, **named)
+        except Skip as skip:
+            self.left_out[str(skip)] += 1
+
+    def each(self, kind, where, stated, **mine):
+        """Hold members of an object of the report against what was recomputed; what is no number is null."""
+        if stated.get("undefined_reason") is not None:
+            raise Skip("metrics that the report calls undefined, or does not print as a group has too few rows")
+        if self.by_person and kind in ("metrics of groups", "Clarify's metrics"):
+            mine = {name: value for name, value in mine.items() if "low" not in name and "high" not in name}
+        for name, pair in ((name, (stated[name], value)) for name, value in mine.items()):
+            told, value = (None if isinstance(x, float) and math.isnan(x) else x for x in pair)
+            rounded = 2.0**-26 if ".rates.calib" in where else 1e-12  # scores are counted in whole multiples of it
+            self.made[kind] += 1
+            told = float(told) if told in ("Infinity", "-Infinity") else told  # JSON has no word for it
+            numbers = not any(x is None or isinstance(x, (str, bool, list)) for x in (told, value))
+            near = numbers and abs(told - value) <= TOLERANCE * max(abs(told), abs(value)) + rounded
+            if told != value and not near:
+                self.differing.append((kind, f"{where}.{name}", told, value))
+
+    def sides(self, conditions):
+        """The bias variable of the people for whom conditions hold, and of everybody else."""
+        inside = self.table.holding(conditions)
+        return self.y[inside & self.audited], self.y[~inside & self.audited]
+
+    def rows(self):
+        """What was read, what was left out, and the means of both parts together, whichever rows are in which."""
+        data, parts, means, y = self.report["data"], self.report["split"], self.report["bias_variable"], self.y
+        stated = data | {"rows_left_out": [one["rows"] for one in data["rows_left_out"]]}
+        stated["rows of both parts"] = parts["train_rows"] + parts["test_rows"]
+        stated["mean of both parts"] = sum(parts[f"{x}_rows"] * means[f"{x}_mean"] for x in ("train", "test"))
+        stated["mean of both parts"] /= self.audited.sum()
+        mine = {"rows of both parts": self.audited.sum(), "mean of both parts": y[self.audited].mean()}
+        out = [int(n) for n in (*self.out, (~np.isnan(y) & ~self.audited).sum()) if n]
+        self.each("rows", "data", stated, rows=len(y), rows_audited=int(self.audited.sum()), rows_left_out=out, **mine)
+        for i, column in enumerate(data["columns"]):
+            self.each("rows", f"data.columns[{i}]", column, missing=int((~self.table.known(column["name"])).sum()))
+
+    def people(self, where, group, before):
+        """People whom a search found, against everybody else: what the search found, not how it searched."""
+        if not group["conditions"]:
+            raise Skip("people whom no conditions describe: clusters, and places of the data")
+        of, others = self.sides(group["conditions"])
+        drawn = group.get("on_test_rows") and self.report["findings"]["drawn"]
+        if drawn or group.get("measured", self.name) != self.name:
+            raise Skip("findings on drawn rows, and on something else than the bias variable")
+        self.each("people found", where, group, rows=len(of), share=len(of) / self.audited.sum())
+        gap, alike = of.mean() - others.mean(), group.get("remaining") or group.get("among_alike")
+        self.each("people found", where, group, mean_inside=of.mean(), mean_outside=others.mean())
+        if group.get("on_test_rows") or (before is None and not alike):
+            raise Skip("differences on the test rows alone, or among people alike without a name")
+        gap *= -1 if ("measured" in group or alike) and self.spec["bias_variable"]["better"] == "higher" else 1
+        if alike:
+            self.each("people found", f"{where} among people alike", alike, difference=gap, rows_inside=len(of))
+        elif before:  # compared with people alike in the groups found before, by overlap weights (Li et al. 2018)
+            inside, parts = self.table.holding(group["conditions"]), []
+            strata = sum(self.table.holding(one["conditions"]) * 2**i for i, one in enumerate(before))
+            for here in (self.audited & (strata == one) for one in np.unique(strata)):
+                a, b = self.y[here & inside], self.y[here & ~inside]
+                parts += [(len(a) * len(b) / (len(a) + len(b)), a.mean() - b.mean())] if len(a) and len(b) else []
+            gap = sum(w * x for w, x in parts) / sum(w for w, _ in parts) if parts else 0.0
+        if not alike or "measured" in group:
+            self.each("people found", where, group, difference=gap)
+        if group["people_harmed"] is not None:
+            harm = alike["remaining"] * alike["overlap"] if alike else abs(gap)
+            self.each("people found", where, group, people_harmed=len(of) * harm)
+
+    def intersections(self, told):
+        """Rows and sums of the train and test rows together, whichever rows are in which."""
+        for i, one in enumerate(told["slices"]):
+            (inside, _), test = self.sides(one["conditions"]), one["comparison"]
+            total = one["train_rows"] * one["train_value"]
+            both = {"rows of both parts": one["train_rows"] + one["test_rows"]}
+            both["sum of both parts"] = total + test["n_a"] * (test["mean_a"] or 0)
+            others = ratio(told["train_rows"] * told["train_value"] - total, told["train_rows"] - one["train_rows"])
+            mine = {"rows of both parts": len(inside), "train_difference": one["train_value"] - others}
+            mine |= {"sum of both parts": inside.sum()} if test["mean_a"] is not None else {}
+            self.each("intersections", f"slices.slices[{i}]", one | both, **mine)
+
+    def declared(self, told):
+        """The bias variable of each declared group against everybody else; intervals of differences hold at once."""
+        tested = []
+        for f, g, group in ((f, g, x) for f, facet in enumerate(told["facets"]) for g, x in enumerate(facet["groups"])):
+            where, (of, others) = f"declared_outcomes.facets[{f}].groups[{g}]", self.sides(group["conditions"])
+            mine = {"rows": len(of), "share": len(of) / self.audited.sum()}
+            counts = int(of.sum()), len(of), int(others.sum()), len(others)
+            if group["mean"] is not None:
+                limits = wilson(*counts[:2], z_of(told["alpha"])) if told["is_rate"] else student(of, told["alpha"])
+                mine |= dict(zip(("mean", "low", "high"), limits[: 1 if self.by_person else 3], strict=False))
+            if group["difference"] is not None:
+                mine |= {"mean_others": others.mean(), "difference": of.mean() - others.mean()}
+                mine["significant"] = group["p_adjusted"] <= told["alpha"]
+                if told["is_rate"] and not self.by_person:
+                    limits = newcombe(*counts, z_of(told["alpha"], told["comparisons"]))
+                    mine |= {"difference_low": limits[1], "difference_high": limits[2]}
+                    tested.append((where, group, mid_p(*counts)))
+            self.each("declared groups", where, group, **mine)
+        for (where, group, _), p in zip(tested, holm([one[2] for one in tested]), strict=True):
+            self.each("declared groups", where, group, p_adjusted=p)
+
+    def tests(self, part, where="", values=(0, 1)):
+        """Every exact test of two rates in the report, from the counts that stand beside it."""
+        if isinstance(part, dict) and part.keys() >= {"n_a", "events_a", "test"} and part["test"]:
+            if part["test"] != "exact mid-p":
+                raise Skip(f"tests by {part['test']}")
+            x, n, y, m = (part[name] for name in ("events_a", "n_a", "events_b", "n_b"))
+            pairs = [(0, 1), *combinations(values[:50], 2)]  # the two values of what is compared, nearly always 0 and 1
+            fits = [pair for pair in pairs if math.isclose(part["mean_a"], pair[0] + (pair[1] - pair[0]) * x / n)]
+            low, step = fits[0][0] if fits else 0, fits[0][1] - fits[0][0] if fits else 1
+            mine = ends(
+                [step * one for one in newcombe(x, n, y, m, z_of(1 - part["confidence"]))],
+                ("difference", "low", "high"),
+            )
+            mine |= {"mean_a": low + step * x / n, "mean_b": low + step * y / m, "p_value": mid_p(x, n, y, m)}
+            self.each("tests", where, part, **mine)
+        if isinstance(part, dict) and part.get("comparison") and part.get("column") in self.table.columns:
+            values = sorted({x for x in self.table.columns[part["column"]] if isinstance(x, (int, float))})
+        inner = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else []
+        for name, one in inner:
+            step = f"[{name}]" if isinstance(part, list) else f".{name}"
+            self.attempt(self.tests, one, (where + step).strip("."), values)
+
+    def metrics(self, at, facet, told):
+        """Rates, criteria and the composite score of one declared grouping; then Clarify's metrics."""
+        table, kind, alpha, spec = self.table, "metrics of groups", 1 - told["confidence"], self.spec["groups"]
+        named, z = [told[x] for x in ("label", "prediction") if told[x]], z_of(alpha)
+        cuts = spec["thresholds"]
+        if {*named} & {*cuts}:
+            raise Skip("metrics of a label or prediction that groups.thresholds cuts in two")
+        wanted = spec["positive"] or self.spec["bias_variable"]["positive"]
+        label, said = (table.positive(told[x], wanted) if told[x] else None for x in ("label", "prediction"))
+        score = table.numbers(told["score"]) if told["score"] else None
+        there = [*RATES] if len(named) == 2 else ["selection_rate" if label is None else "prevalence"]
+        # Who is in which group: rows that have the group, the label and the prediction.
+        known, masks, names = table.known(*facet["columns"], *named), [], [one["group"] for one in facet["groups"]]
+        for group in facet["groups"]:
+            masks.append(known.copy())
+            for name, level in zip(facet["columns"], group["values"], strict=True):
+                above = (table.numbers(name) > cuts[name]) == level.startswith(">") if name in cuts else None
+                masks[-1] &= table.among(name, [level]) if above is None else above
+        cells, total = [counted(label, said, inside) for inside in masks], counted(label, said, known)
+        judged = max(sum(one.total() >= told["min_rows"] for one in cells), 1)
+        turn = {"TP": "TN", "FP": "FN", "FN": "FP", "TN": "TP"} if told["favourable"] == "negative" else {}
+        good = [Counter({turn.get(x, x): n for x, n in one.items()}) for one in cells]  # positive is favourable
+        # Rates of everybody and of each group, and metrics of scores.
+        self.each(kind, f"{at}.overall", facet["overall"], **{rate: ratio(*of(rate, total)) for rate in there})
+        for i, group in enumerate(facet["groups"]):
+            self.each(kind, f"{at}.groups[{i}]", group, rows=cells[i].total())
+            mine = {} if score is None or label is None else of_scores(label[masks[i]], score[masks[i]])
+            mine = {name: {"estimate": value} for name, value in mine.items()}
+            for rate in there:
+                x, n = of(rate, cells[i])
+                mine[rate] = {"events": x, "n": n, **ends(wilson(x, n, z, 40))}
+                limits = ends(wilson(x, n, z_of(alpha, judged), 40)[1:], ("low", "high"))
+                self.at_once[facet["facet"], group["group"], rate] = {} if self.by_person else limits
+            for name, stated in (group["rates"] or {}).items():
+                self.attempt(self.each, kind, f"{at}.groups[{i}].rates.{name}", stated, **mine.get(name, {}))
+        # Each group against the reference: one group, or everybody else.
+        for j, metric in enumerate(facet["against_reference"]):
+            rate, _, what = metric["metric"].rpartition("_")
+            for i, stated in enumerate(metric["values"] if rate in there else []):
+                other = cells[names.index(facet["reference"])] if facet["reference"] in names else total - cells[i]
+                (x, n), (y, m) = of(rate, cells[i]), of(rate, other)
+                mine = {"estimate": ratio(ratio(x, n), ratio(y, m))}
+                mine = ends(newcombe(x, n, y, m, z)) if what == "difference" else mine
+                self.attempt(self.each, kind, f"{at}.against_reference[{j}].values[{i}]", stated, **mine)
+        # Criteria: the largest difference and the smallest ratio over all groups with enough rows.
+        for j, stated in enumerate(facet["ranges"]):
+            (name, _, what), spans = stated["metric"].rpartition("_"), []
+            for rate in CRITERIA.get(name, []):
+                usual = [one for one in (good if name == "four_fifths" else cells) if one.total() >= told["min_rows"]]
+                rates = [x / n for x, n in (of(rate, one) for one in usual) if n >= 10] or [math.nan]
+                spans.append(max(rates) - min(rates) if what == "difference" else ratio(min(rates), max(rates)))
+            mine = {"estimate": max(spans) if what == "difference" else min(spans)} if spans else {}
+            self.attempt(self.each, kind, f"{at}.ranges[{j}]", stated, **mine)
+        # The composite score: ranges of four rates, weighted.
+        composite = facet["bias_score"] or {"parts": [], "weights": [0, 0, 0]}
+        weights, kept, sum_of_parts = composite["weights"], [names.index(one) for one in composite.get("groups", [])], 0
+        for part, weight in zip(composite["parts"], (weights[0], *[weights[1] / 2] * 2, weights[2]), strict=False):
+            rate = part["name"]
+            rates = [ratio(*of(rate, cells[i])) if rate in RATES else np.nanmean(score[masks[i]]) for i in kept]
+            self.each(kind, f"{at}.bias_score.{rate}", part, value=max(rates) - min(rates))
+            sum_of_parts += weight * (max(rates) - min(rates))
+        self.each(kind, f"{at}.bias_score", composite, **({"score": sum_of_parts} if composite["parts"] else {}))
+        # Clarify's metrics: d is the group, a everybody else.
+        labels = table.columns[told["label"]] if label is not None else known
+        strata = table.columns[told["stratum"]] if told["stratum"] else np.full(table.rows, None)
+        for i, inside in enumerate(masks):
+            p, q = (np.array([(labels[m] == x).mean() for x in {*labels[known]}]) for m in (inside, known & ~inside))
+            d, a = good[i], sum(good, Counter()) - good[i]
+            mine = clarify(d, a, p, q)
+            for name, column in (("CDDL", label), ("CDDPL", said)):
+                if column is not None:
+                    mine[name] = disparity(inside, known, strata, column == (1 if turn else 0))
+            for j, metric in enumerate(facet["clarify"]):
+                name, value = metric["metric"], {"estimate": mine.get(metric["metric"], math.nan)}
+                if name in CLARIFY:
+                    sides = [of(CLARIFY[name], d), of(CLARIFY[name], a)][:: 1 if name in ("SD", "DRR") else -1]
+                    value |= ends(newcombe(*sides[0], *sides[1], z))
+                    at_once = newcombe(*sides[0], *sides[1], z_of(alpha, judged))
+                    value |= ends(at_once[1:], ("together_low", "together_high"))
+                stated = metric["values"][i if len(metric["values"]) > 1 else 0]
+                where, value = f"{at}.clarify[{j}].values[{i}]", {} if name == "FT" else value
+                self.attempt(self.each, "Clarify's metrics", where, stated, **value)
+
+    def limits(self):
+        """Every limit's verdict from its evidence, which stands elsewhere in the report, and that of all together."""
+        verdicts, order = [], ("fail", "inconclusive", "not_testable", "pass")
+        elsewhere = json.dumps({name: part for name, part in self.report.items() if name not in ("gate", "spec")})
+        for i, limit in enumerate(self.report["gate"]):
+            asked = self.spec["gate"][i] if i < len(self.spec["gate"]) else {}
+            mine = {"maximum": asked["max"]} if "max" in asked else {}
+            mine |= {"limit": asked["max_difference"]} if asked.get("max_difference") is not None else {}
+            own = (limit.get("facet"), limit.get("group"), limit.get("metric"))
+            widened = own[2] in SCORES.split() or {limit["check"], limit["kind"]} & WIDENED  # stands nowhere else
+            for name in ("value", "difference", *(() if widened and not limit.get("broken_by") else ("low", "high"))):
+                if limit.get(name) is not None and (own not in self.at_once or name == "value"):
+                    mine[name] = limit[name] if json.dumps(abs(limit[name])) in elsewhere else math.nan
+            mine |= {"verdict": self.verdict_of(limit, asked), **self.at_once.get(own, {})}
+            mine["blocks"] = mine["verdict"] == "fail" or (
+                mine["verdict"] != "pass" and limit["inconclusive"] == "block"
+            )
+            self.each("limits", f"gate[{i}]", limit, **mine)
+            verdicts.append(limit["verdict"])
+        together = min(verdicts, key=order.index, default="no_limit")
+        if self.spec["require"] == "majority" and verdicts:
+            passed, failed = (2 * verdicts.count(one) for one in ("pass", "fail"))
+            left = min((one for one in verdicts if one in order[1:3]), key=order.index, default="fail")
+            together = "pass" if passed > len(verdicts) else "fail" if failed >= len(verdicts) else left
+        told, majority = self.report["verdict"], self.spec["require"] == "majority" and bool(verdicts)
+        blocks = any(one["blocks"] for one in self.report["gate"]) and not (majority and together == "pass")
+        if told.get("held_back"):  # no seal that fits, or more looks than the plan allows
+            together, blocks = "inconclusive" if together == "pass" else together, True
+        self.each("limits", "verdict", told, verdict=together, blocks=blocks or (majority and together == "fail"))
+
+    def verdict_of(self, limit, asked):
+        """The whole interval within the limit passes, the whole interval beyond it fails; else the rows cannot tell."""
+        least, most = limit.get("minimum"), limit.get("maximum", limit.get("limit"))
+        least, most = -math.inf if least is None else least, math.inf if most is None else most
+        value, low, high = limit.get("value", limit.get("difference")), limit["low"], limit["high"]
+        proven = [*self.proven(limit.get("scope") or {"measured": ""})]  # by whichever search
+        if any(at_least > most for _, at_least in proven):
+            return "fail"
+        if value is None:
+            return "not_testable"
+        low, high = (value, value) if limit.get("rule") == "point" else (low, high)
+        if low is None or high is None:
+            return "inconclusive"
+        if high < least or low > most or (limit["kind"] == "four_fifths" and value < least):
+            return "fail" if self.tested(limit)[1] else "inconclusive"
+        is_open = limit.get("reopened_by") or any(gap > most for gap, _ in proven) or not self.tested(limit)[0]
+        if limit["check"] == "worst_group":  # a pass rules out groups from 5 of 100 people on, or as it was asked
+            named = asked.get("min_share"), asked.get("ruled_out_from")
+            searched = 0 if any(named) else (self.report["worst_groups"] or {"min_share": 0})["min_share"]
+            is_open = is_open or max(named[0] or 0, named[1] or 0.05, searched) < limit["min_share"]
+        return "pass" if least <= low and high <= most and not is_open else "inconclusive"
+
+    def proven(self, scope):
+        """Difference and lower bound of all who are confirmed to fare worse, as the limit measures it (docs/ci.md)."""
+        told = self.report.get("findings") or {"findings": [], "at_first_sight": []}
+        for one in [*told["findings"], *(told["at_first_sight"] if scope.get("of") == "raw" else [])]:
+            if one["measured"] == scope["measured"] and one["share"] >= (scope["min_share"] or 0):
+                alike = one["remaining"] if scope["of"] == "remaining" else None
+                if alike is None or (alike["overlap"] >= 0.05 and alike["rows"] >= 200):  # else too few are alike
+                    names = ("remaining", "remaining_low") if alike else ("difference", "low")
+                    yield [(alike or one)[name] for name in names]
+
+    def tested(self, limit):
+        """Whether all that a limit is on were tested, and whether the test beside its interval finds a difference."""
+        check, several = limit["check"], []
+        if check == "any_cluster":
+            several = [(one["cluster"], one["comparison"], one) for one in self.report["clusters"]]
+        elif check == "worst_slice":
+            several = [(one["name"], one["comparison"], one) for one in self.report["slices"]["slices"]]
+        elif check == "local_bias":
+            clusters = self.report["local_bias"]["logan"]["clusters"]
+            several = [(one["label"], one["held_out"], one["held_out"]) for one in clusters]
+        named = [one["significant"] for name, _, one in several if name == limit.get("slice", limit.get("cluster"))]
+        tests = check in ("worst_cluster", "declared_group", "four_fifths")
+        rejects = any(named) if several else not tests or limit["p_value"] <= self.spec["significance"]["alpha"]
+        return all(test["status"] == "tested" for _, test, _ in several), rejects
+
+
+# 6. From the top ----------------------------------------------------------------------------------------------------
+def main(files):
+    """Print, kind by kind, what was recomputed and agrees; then what differs, and what was not recomputed."""
+    try:
+        report = json.loads(Path(files[0]).read_text(encoding="utf-8"))
+        done = Recomputed(report, Table(files[1:], report["spec"]["source"]))
+    except (OSError, ValueError, LookupError, TypeError, ArithmeticError, Skip) as error:
+        print(f"Cannot be read: {error!r}\n{__doc__}", file=sys.stderr)
+        return 2
+    for kind, made in done.made.items():
+        print(f"{kind}: {made} recomputed, {made - sum(one[0] == kind for one in done.differing)} agree")
+    for _, where, told, mine in done.differing:
+        print(f"differs: {where} is {told} in the report, and {mine} recomputed")
+    for why, times in done.left_out.items():
+        print(f"not recomputed: {why} ({times})")
+    return 1 if done.differing else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
