@@ -27,6 +27,7 @@ from bdt_core.table.audit_table import (
 )
 from bdt_core.table.batches import Batches
 from bdt_core.table.files import FilesPart
+from bdt_core.table.people import SketchedRows
 from bdt_core.table.pool import in_parallel
 from bdt_core.table.ranks import added, content_sums, fingerprint, row_hashes
 from bdt_core.table.repeated_rows import Repeats, find_repeats
@@ -38,6 +39,8 @@ from bdt_core.table.validate import (
     distinct_rows,
     hashed_columns,
     settle,
+    sketched_people,
+    telling_of,
     type_rows,
     warnings_on_rows,
     with_text_names,
@@ -100,13 +103,20 @@ def ingest(
     used = _used(typed[columns], settled)
     say("validate it", 0, facts.rows)
     hash_shard = functools.partial(
-        _hash_shard, columns=columns, used=used, settled=settled, spec=spec, buckets=bucket_count(facts.rows)
+        _hash_shard,
+        columns=columns,
+        used=used,
+        settled=settled,
+        telling=telling_of(settled, facts),
+        spec=spec,
+        buckets=bucket_count(facts.rows),
     )
     kept = engine.map(hash_shard, shards)
     write_ranks(shards, [one.bounds for one in kept], engine)
     no_rows = typed[columns].assign(**{RANK: np.empty(0, dtype=np.uint64)})
     header = audited_table(no_rows, facts, settled, sum(one.lost for one in kept), spec)
-    header = replace(header, fingerprint=fingerprint(added([one.sums for one in kept])))
+    people = functools.reduce(lambda one, other: one + other, (one.people for one in kept)).fingerprint
+    header = replace(header, fingerprint=fingerprint(added([one.sums for one in kept])), people=people)
     table = ShardedTable(header, shards, engine).counted()
     table, repeats = _distinct(table)
     warnings = (*settled.warnings, *warnings_on_rows(table, repeats))
@@ -206,12 +216,19 @@ def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec)
 @dataclass(frozen=True)
 class _Kept:
     sums: tuple[int, ...]
+    people: SketchedRows
     lost: int
     bounds: NDArray[np.int64]
 
 
 def _hash_shard(
-    shard: Shard, columns: list[str], used: list[str], settled: Settled, spec: AuditSpec, buckets: int
+    shard: Shard,
+    columns: list[str],
+    used: list[str],
+    settled: Settled,
+    telling: list[str],
+    spec: AuditSpec,
+    buckets: int,
 ) -> _Kept:
     """Say which rows are audited, and write the hashes of their content; those of other rows are of no matter."""
     frame = shard.read_frame("table.arrow", columns)
@@ -220,7 +237,7 @@ def _hash_shard(
     content = hashes if set(used) == set(hashed_columns(frame).columns) else row_hashes(frame[used])
     shard.write_array("kept.npy", keep)
     bounds = write_hashes(shard, hashes, buckets)
-    return _Kept(content_sums(content[keep]), lost, bounds)
+    return _Kept(content_sums(content[keep]), sketched_people(frame[keep], settled, telling), lost, bounds)
 
 
 def _used(frame: pd.DataFrame, settled: Settled) -> list[str]:

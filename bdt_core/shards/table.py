@@ -23,6 +23,8 @@ from bdt_core.table.split import is_by_hash, on_test_side, order_of_content, ref
 if TYPE_CHECKING:
     import pyarrow as pa
 
+    from bdt_core.table.people import PeopleFingerprint
+
 T = TypeVar("T")
 _META = b"bdt.shards"
 PartName = Literal["all", "train", "test"]
@@ -76,6 +78,11 @@ class ShardedTable:
     def fingerprint(self) -> str:
         """Content hash of the used columns."""
         return self.header.fingerprint
+
+    @property
+    def people(self) -> PeopleFingerprint | None:
+        """By what the people are known again."""
+        return self.header.people
 
     @property
     def notes(self) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bdt_core.said import Text
 from bdt_core.sentences import restored, sentences_of
 from bdt_core.spec import AuditSpec, Kind
+from bdt_core.table.people import PeopleFingerprint
 from bdt_core.table.pool import blocks_of, mapped
 from bdt_core.table.ranks import lowest
 
@@ -78,6 +79,8 @@ class AuditTable:
         ``all``, ``train`` or ``test``.
     notes : tuple of str
         How the source was read.
+    people : PeopleFingerprint or None
+        By what the people of all parts are known again; None in a file of an earlier version.
     """
 
     frame: pd.DataFrame = field(repr=False)
@@ -89,6 +92,7 @@ class AuditTable:
     warnings: tuple[Text, ...] = ()
     part: Literal["all", "train", "test"] = "all"
     notes: tuple[Text, ...] = ()
+    people: PeopleFingerprint | None = None
 
     @property
     def used(self) -> list[str]:
@@ -168,6 +172,7 @@ class AuditTable:
             "warnings": list(self.warnings),
             "part": self.part,
             "notes": list(self.notes),
+            "people": None if self.people is None else self.people.to_dict(),
         }
         facts["sentences"] = sentences_of(facts)
         table = pa.Table.from_pandas(self.frame, preserve_index=False)
@@ -188,6 +193,7 @@ class AuditTable:
             warnings=tuple(facts["warnings"]),
             part=facts["part"],
             notes=tuple(facts["notes"]),
+            people=PeopleFingerprint.from_dict(people) if (people := facts.get("people")) else None,
         )
 
     def joined(self, other: AuditTable) -> AuditTable:

@@ -82,6 +82,8 @@ class FilesTable:
     path : str
     settings : TableSource, optional
         How its files are to be read; what is left out is detected.
+    only : collection of str, optional
+        Columns that are looked at, of texts: of Parquet none is read that is not asked for.
 
     Raises
     ------
@@ -89,7 +91,7 @@ class FilesTable:
         As `read_files` does. What the footers of Parquet files tell is checked at once.
     """
 
-    def __init__(self, path: str, settings: TableSource | None = None) -> None:
+    def __init__(self, path: str, settings: TableSource | None = None, only: Collection[str] | None = None) -> None:
         settings = settings or TableSource()
         self.files = files_at(path)
         for file in self.files:
@@ -97,11 +99,18 @@ class FilesTable:
                 raise SourceError(f"{file.where}: Parquet is packed in itself. Unpack it, and name the .parquet file.")
         stored = iter(parquet_tables([file for file in self.files if _is_parquet(file)]))
         self.tables: list[_Table] = [
-            next(stored) if _is_parquet(file) else _WrittenTable(file, settings) for file in self.files
+            next(stored) if _is_parquet(file) else _WrittenTable(file, settings, only) for file in self.files
         ]
         announced = [table.announced() for table in self.tables if isinstance(table, ParquetTable)]
         if announced:
             agreed(announced)
+
+    def header(self) -> list[str] | None:
+        """The columns, without a look at any value; None where nothing but all values says them."""
+        first = self.tables[0]
+        if isinstance(first, ParquetTable):
+            return first.names
+        return first.header() if isinstance(first, _WrittenTable) else None
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> None:
         """Find out how many rows there are and what their columns hold, in one pass where no footer says it.
@@ -210,9 +219,10 @@ class _Table(Protocol):
 class _WrittenTable:
     """A text or JSON lines, which must not change from one pass to the next."""
 
-    def __init__(self, file: SourceFile, settings: TableSource) -> None:
+    def __init__(self, file: SourceFile, settings: TableSource, only: Collection[str] | None = None) -> None:
         self.file = file
         self._settings = settings
+        self._only = only
         self._in_place = self._as_table(file.open)
 
     @cached_property
@@ -226,7 +236,12 @@ class _WrittenTable:
             return JsonListTable(open_bytes, self.file.where)
         if self.file.suffix in JSON_LINES:
             return JsonLinesTable(open_bytes, self.file.where)
-        return TextTable(open_bytes, self.file.where, self._settings)
+        return TextTable(open_bytes, self.file.where, self._settings, self._only)
+
+    def header(self) -> list[str] | None:
+        """The columns of a text; None of files whose values have to be read for them."""
+        with reading(self.file, "a table", self._version):
+            return list(self._in_place.form.names) if isinstance(self._in_place, TextTable) else None
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:
         with reading(self.file, "a table", self._version):

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 if TYPE_CHECKING:
     from bdt_core.spec import AuditSpec
     from bdt_core.table.audit_table import AuditTable, LeftOut, Role, TableColumn
+    from bdt_core.table.people import PeopleFingerprint
 
 T = TypeVar("T")
 
@@ -24,7 +25,7 @@ class Rows(Protocol):
 
     Attributes
     ----------
-    columns, spec, rows, left_out, fingerprint, warnings, part, notes
+    columns, spec, rows, left_out, fingerprint, warnings, part, notes, people
         As in `bdt_core.table.audit_table.AuditTable`.
     """
 
@@ -38,6 +39,8 @@ class Rows(Protocol):
     def left_out(self) -> tuple[LeftOut, ...]: ...
     @property
     def fingerprint(self) -> str: ...
+    @property
+    def people(self) -> PeopleFingerprint | None: ...
     @property
     def warnings(self) -> tuple[str, ...]: ...
     @property

@@ -148,10 +148,19 @@ class TextTable:
         The file, as messages name it.
     settings : TableSource, optional
         What it leaves out is detected.
+    only : collection of str, optional
+        Columns that are looked at; of the others no value is.
     """
 
-    def __init__(self, open_bytes: Callable[[], BinaryIO], name: str, settings: TableSource | None = None) -> None:
+    def __init__(
+        self,
+        open_bytes: Callable[[], BinaryIO],
+        name: str,
+        settings: TableSource | None = None,
+        only: Collection[str] | None = None,
+    ) -> None:
         self.name = name
+        self._only = only
         self._open_bytes = open_bytes
         self._settings = settings or TableSource()
         self._lines = _Lines()
@@ -183,6 +192,11 @@ class TextTable:
         names = [name or f"Unnamed: {place}" for place, name in enumerate(names)]
         return _Form(encoding, separator, tuple(names), line == 1)
 
+    @cached_property
+    def _names(self) -> list[str]:
+        """The columns that are looked at."""
+        return [name for name in self.form.names if self._only is None or name in self._only]
+
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
         """What all columns hold, by one pass over it, whose rows can be kept; a ragged row is named at once."""
         try:
@@ -196,7 +210,7 @@ class TextTable:
         for batch in self._batches():
             typed = {
                 name: typed_values(column, self._understood[name])
-                for name, column in zip(self.form.names, batch.columns, strict=True)
+                for name, column in zip(self._names, batch.columns, strict=True)
                 if name in columns
             }
             yield pd.DataFrame(typed, index=pd.RangeIndex(batch.num_rows))
@@ -209,14 +223,14 @@ class TextTable:
             self._is_odd = True
             self._kept = list(itertools.islice(self._batches(), 1))
         self._settled()
-        first: pd.DataFrame = next(self.pieces(self.form.names), pd.DataFrame(columns=list(self.form.names)))[:rows]
+        first: pd.DataFrame = next(self.pieces(self._names), pd.DataFrame(columns=self._names))[:rows]
         self._kept = None
         return first
 
     def _settled(self, keep: bool = False) -> FileTypes:
         if keep:
             self._kept = list(self._batches())
-        seen = {name: TextColumn(name, self.form.separator != ",") for name in self.form.names}
+        seen = {name: TextColumn(name, self.form.separator != ",") for name in self._names}
         rows = 0
         for batch in self._batches():
             rows += batch.num_rows
@@ -288,7 +302,8 @@ class TextTable:
                     ),
                     arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip),
                     arrow_csv.ConvertOptions(
-                        column_types=dict.fromkeys(form.names, pa.string()),
+                        include_columns=self._names,
+                        column_types=dict.fromkeys(self._names, pa.string()),
                         null_values=sorted(self._missing - NAMES_TOO),
                         strings_can_be_null=True,
                     ),
@@ -317,7 +332,7 @@ class TextTable:
         if self._marks.quotes:
             raise _OddRowError
         columns = [with_gaps(pc.utf8_ltrim(one, " "), self._missing - NAMES_TOO) for one in batch.columns]
-        return pa.RecordBatch.from_arrays(columns, list(self.form.names))
+        return pa.RecordBatch.from_arrays(columns, self._names)
 
     def _look_at_breaks(self, batch: pa.RecordBatch) -> None:
         """Count the values of several lines; where rows may have been swallowed, a closer look names the line."""
@@ -357,12 +372,12 @@ class TextTable:
 
         words = NAMES_TOO & self._missing
         columns = []
-        for name, column in zip(self.form.names, batch.columns, strict=True):
+        for name, column in zip(self._names, batch.columns, strict=True):
             names = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
             for level in pc.value_counts(names).to_pylist():
                 self._lines.names[name, level["values"]] += level["counts"]
             columns.append(with_gaps(column, words) if len(names) else column)
-        return pa.RecordBatch.from_arrays(columns, list(self.form.names))
+        return pa.RecordBatch.from_arrays(columns, self._names)
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
         """Rows that are not as Arrow wants them: spaces after a separator are left out.
@@ -393,9 +408,10 @@ class TextTable:
                     self._lines.left_out += last - first + 1
                 else:
                     raise SourceError(joined([fault, say(_LEAVE_OUT)], " "))
-            columns = list(zip(*kept, strict=True)) or [()] * len(names)
-            texts = [with_gaps(pa.array(one, pa.string()), self._missing - NAMES_TOO) for one in columns]
-            yield pa.RecordBatch.from_arrays(texts, list(names))
+            columns = dict(zip(names, zip(*kept, strict=True), strict=True)) if kept else dict.fromkeys(names, ())
+            looked_at = [pa.array(columns[name], pa.string()) for name in self._names]
+            texts = [with_gaps(one, self._missing - NAMES_TOO) for one in looked_at]
+            yield pa.RecordBatch.from_arrays(texts, self._names)
             if is_last:
                 return
 

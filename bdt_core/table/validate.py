@@ -29,6 +29,7 @@ from bdt_core.table.bias_variable import OutcomeFacts, bias_variable
 from bdt_core.table.facts import ColumnFacts, facts_of
 from bdt_core.table.leaks import find_leaks
 from bdt_core.table.levels import warn_of_spellings
+from bdt_core.table.people import SketchedRows, sketched_rows, telling_columns
 from bdt_core.table.persons import count_persons, hashes_of, person_hashes
 from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.ranks import Hashes, content_sums, fingerprint, occurrence_numbers, rank_rows, row_hashes
@@ -120,6 +121,11 @@ class Settled:
         """Names of the columns that play a role."""
         return [one.name for one in self.columns if one.role == role]
 
+    @property
+    def of_people(self) -> list[str]:
+        """Names of features and protected columns."""
+        return [*self.names("feature"), *self.names("protected")]
+
     def kept(self, frame: pd.DataFrame, spec: AuditSpec) -> list[str]:
         """Typed columns that go on: all but features and protected columns that turned out to be of no use."""
         unused = {one.name for one in self.columns if one.role == "unused"} - set(spec.carried)
@@ -154,10 +160,21 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     hashes = row_hashes(result[table.used])
     if table.is_large:
         table = with_ranks(table, hashes)
-    sums = content_sums(hashes)
+    sums, people = content_sums(hashes), sketched_people(result, settled, telling_of(settled, facts))
     table, repeats = distinct_rows(table, hashes)
     warnings = (*settled.warnings, *warnings_on_rows(table, repeats))
-    return replace(table, fingerprint=fingerprint(sums), warnings=warnings)
+    return replace(table, fingerprint=fingerprint(sums), warnings=warnings, people=people.fingerprint)
+
+
+def telling_of(settled: Settled, facts: TableFacts) -> list[str]:
+    """The features and protected columns that tell most people apart."""
+    return telling_columns({name: facts.columns[name].distinct for name in settled.of_people})
+
+
+def sketched_people(frame: pd.DataFrame, settled: Settled, columns: list[str]) -> SketchedRows:
+    """What of some typed rows goes into the fingerprint of the people, with the columns that tell most; no outcome."""
+    persons = frame[KEY].to_numpy() if KEY in frame.columns else None
+    return sketched_rows(frame, settled.of_people, columns, persons)
 
 
 def distinct_rows(table: AuditTable, hashes: Hashes | None = None) -> tuple[AuditTable, Repeats | None]:

@@ -1,0 +1,124 @@
+"""People are known again under another name, in another order or file, in part; and others are not taken for them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pandas as pd
+import pytest
+
+from bdt_core.sealed.people import fingerprint_of, overlap
+from bdt_core.table.people import Minima, PeopleFingerprint, telling_columns
+
+
+def people(seed: int, n: int = 4_000) -> pd.DataFrame:
+    rng = np.random.default_rng([31, seed])
+    return pd.DataFrame(
+        {
+            "age": rng.integers(18, 80, n),
+            "income": rng.lognormal(10, 1, n).round(),
+            "days": rng.integers(0, 3_000, n),
+            "sex": rng.choice(["f", "m"], n),
+            "region": rng.choice(list("abcdefgh"), n),
+            "race": rng.choice(list("pqrst"), n),
+            "job": rng.choice(["open", "fixed", None], n),
+        }
+    )
+
+
+def of(frame: pd.DataFrame, key: str | None = None) -> PeopleFingerprint:
+    return fingerprint_of(frame, [one for one in frame.columns if one != key], key)
+
+
+FRAME = people(0)
+KNOWN = of(FRAME)
+
+
+@pytest.mark.parametrize(
+    "again",
+    [
+        FRAME.sample(frac=1.0, random_state=1),
+        FRAME[FRAME.columns[::-1]],
+        FRAME.rename(columns={"sex": "gender", "age": "years", "income": "x"}),
+        FRAME.astype({"age": float, "days": "Int64", "sex": "category"}),
+    ],
+    ids=["other order", "other columns first", "other names", "other types"],
+)
+def test_the_same_people_have_the_same_fingerprint(again: pd.DataFrame) -> None:
+    assert of(again).content == KNOWN.content
+    assert overlap(of(again), KNOWN) == overlap(KNOWN, KNOWN)
+
+
+def test_a_file_of_another_format_has_the_same_people(tmp_path) -> None:
+    FRAME.to_csv(tmp_path / "a.csv", index=False)
+    FRAME.to_parquet(tmp_path / "a.parquet")
+    assert of(pd.read_csv(tmp_path / "a.csv")).content == of(pd.read_parquet(tmp_path / "a.parquet")).content
+
+
+@pytest.mark.parametrize(
+    ("changed", "of_these", "of_those"),
+    [
+        (FRAME.drop(columns="sex"), 1.0, 1.0),
+        (FRAME.drop(columns="income"), 1.0, 1.0),
+        (FRAME.assign(age=FRAME["age"] // 10), 1.0, 1.0),
+        (FRAME.assign(more=np.arange(len(FRAME))), 1.0, 1.0),
+        (FRAME[FRAME["region"] != "c"], 1.0, float((FRAME["region"] != "c").mean())),
+        (FRAME[:800], 1.0, 0.2),
+        (pd.concat([FRAME[:2_000], people(1)[:2_000]]), 0.5, 0.5),
+        (pd.concat([FRAME, FRAME, FRAME]), 1.0, 1.0),
+    ],
+    ids=[
+        "a column less",
+        "a telling column less",
+        "coarse",
+        "a column more",
+        "a region less",
+        "a part",
+        "half",
+        "thrice",
+    ],
+)
+def test_changed_tables_say_how_many_people_they_have_in_common(
+    changed: pd.DataFrame, of_these: float, of_those: float
+) -> None:
+    common = overlap(of(changed), KNOWN)
+    assert common is not None
+    assert common.of_these == pytest.approx(of_these, abs=0.1)
+    assert common.of_those == pytest.approx(of_those, abs=0.1)
+
+
+def test_other_people_of_the_same_kind_are_not_taken_for_them() -> None:
+    for seed in range(1, 21):
+        assert overlap(of(people(seed)), KNOWN) == overlap(of(people(seed, 500)), KNOWN)
+        assert not overlap(of(people(seed)), KNOWN).is_any
+
+
+def test_nobody_can_say_it_where_columns_tell_people_too_little_apart() -> None:
+    few = ["age", "sex", "region"]
+    assert overlap(of(people(1)[few]), of(FRAME[few])) is None
+    assert overlap(of(FRAME[few].sample(frac=1.0, random_state=2)), of(FRAME[few])).of_these == 1.0
+
+
+def test_persons_are_known_by_their_key_whatever_else_was_changed() -> None:
+    few = FRAME[["age", "sex"]].assign(person=np.arange(len(FRAME)) + 7)
+    again = few.sample(frac=0.5, random_state=3).assign(age=1)
+    assert overlap(of(again, "person"), of(few, "person")).of_those == pytest.approx(0.5, abs=0.1)
+
+
+def test_fingerprints_of_parts_add_up() -> None:
+    rng = np.random.default_rng(5)
+    hashes = rng.integers(0, 2**64, 50_000, dtype=np.uint64)
+    hashes[:100] = hashes[100:200]
+    whole, parts = Minima.of(hashes), Minima.of(hashes[:120]) + Minima.of(hashes[120:30_000])
+    parts = parts + Minima.of(hashes[30_000:])
+    assert np.array_equal(whole.least, parts.least)
+    assert np.array_equal(whole.rows, parts.rows)
+
+
+def test_a_fingerprint_is_read_back_and_tells_nothing_of_a_row() -> None:
+    data = KNOWN.to_dict()
+    assert PeopleFingerprint.from_dict(data) == KNOWN
+    assert sum(len(one["bytes"]) for one in data["sketches"]) < 6_000  # of 4,000 rows of 7 columns
+
+
+def test_the_columns_with_most_values_tell_people_apart() -> None:
+    assert telling_columns({"a": 2, "b": None, "c": 9, "d": 9, "e": 1, "f": 3, "g": 4}) == list("bcdgfa")
