@@ -15,6 +15,7 @@ from bdt_core.findings import AuditFindings, Warnings
 from bdt_core.harmless import harmless
 from bdt_core.ranking import FindingList
 from bdt_core.result import AuditPart, InAudit
+from bdt_core.sealed.looking import RecordedLook
 from bdt_core.shards.opening import Opened
 from bdt_core.spec import AuditSpec, load_spec, parse_spec, spec_of_keywords
 from bdt_core.spec.keywords import KEYWORDS, NOT_GIVEN
@@ -152,6 +153,25 @@ class AuditResult(AuditFindings):
         """The report as JSON-able data."""
         return self.document
 
+    def recorded(self, look: RecordedLook, *, publication: bool = False) -> AuditResult:
+        """The same with what the ledger tells of earlier looks at these people; its answer stands in the ledger then.
+
+        Parameters
+        ----------
+        look : RecordedLook
+            Which has begun.
+        publication : bool
+            Whether the form for others is going to be written.
+
+        :meta private:
+        """
+        from bdt_core.report.write import report_bytes
+
+        def encode(document: dict[str, Any]) -> bytes:
+            return report_bytes(_in_form(document, publication))
+
+        return replace(self, document=look.end(self.document, self.test, encode)).joined()
+
     def write(self, folder: str | Path, *, publication: bool = False) -> dict[str, Path]:
         """Write report.json, report.html, report.pdf and report.md.
 
@@ -171,10 +191,9 @@ class AuditResult(AuditFindings):
         OutputError
             When the folder cannot be written or holds a report already.
         """
-        from bdt_core.report.publication import for_publication
         from bdt_core.report.write import write_reports
 
-        return write_reports(for_publication(self.document) if publication else self.document, folder)
+        return write_reports(_in_form(self.document, publication), folder)
 
     def _repr_html_(self) -> str:
         from bdt_core.report.html import render_notebook
@@ -199,6 +218,13 @@ class AuditResult(AuditFindings):
             f"AuditResult({self.document['name']!r}): {self.verdict}. {self.gate.sentence}\n{guess}{headline}\n"
             f"{listed}\n.write(folder) writes the report; .members(frame) says which rows belong to whom"
         )
+
+
+def _in_form(document: dict[str, Any], publication: bool) -> dict[str, Any]:
+    """The owner's working file, or the form for others."""
+    from bdt_core.report.publication import for_publication
+
+    return for_publication(document) if publication else document
 
 
 def audit(
@@ -243,6 +269,9 @@ def audit(
     mitigation: Any = NOT_GIVEN,
     gate: Any = NOT_GIVEN,
     require: Any = NOT_GIVEN,
+    sealed: Any = NOT_GIVEN,
+    seal: Any = NOT_GIVEN,
+    looks: Any = NOT_GIVEN,
     title: Any = NOT_GIVEN,
     language: Any = NOT_GIVEN,
     labels: Any = NOT_GIVEN,
@@ -354,6 +383,12 @@ def audit(
         Limits that a model must keep to be let through.
     require : {'all', 'majority'}, optional
         How many of the limits must hold: all of them, or more than half.
+    sealed : {'optional', 'required'}, optional
+        required: nothing passes unless the plan was fixed beforehand (bdt seal), and is the same now.
+    seal : str, optional
+        File of the seal.
+    looks : int, optional
+        How often these people may be looked at: every look is judged at its share of alpha.
     title : str, optional
         Title of the report, for people who do not know its name.
     language : {'en', 'nl'}, optional

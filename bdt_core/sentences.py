@@ -11,9 +11,12 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, is_dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bdt_core.said import AsItIs, Column, Level, Numeral, Said, Sentence, filled
+
+if TYPE_CHECKING:
+    from pydantic import BaseModel
 
 _KINDS: dict[str, type[str]] = {
     "number": Numeral,
@@ -48,6 +51,13 @@ def with_sentences(document: Mapping[str, Any]) -> Mapping[str, Any]:
     reads is what is said.
     """
     return restored(document, document.get("sentences") or ())
+
+
+def with_part(document: Mapping[str, Any], name: str, part: BaseModel) -> dict[str, Any]:
+    """A report as data with one part more, or another one of that name, and with its sentences."""
+    whole = {key: one for key, one in with_sentences(document).items() if key != "sentences"}
+    sentences = sentences_of({**whole, name: part.model_dump()})
+    return {**document, name: json.loads(part.model_dump_json()), "sentences": sentences}
 
 
 def restored(data: Mapping[str, Any], sentences: Iterable[Mapping[str, Any]]) -> Mapping[str, Any]:

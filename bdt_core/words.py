@@ -52,6 +52,10 @@ SIGNIFICANTLY_BEYOND = (
 REOPENED = (
     "The search that the limit is on rules a larger difference out; what else is known of these people leaves it open."
 )
+HELD_BACK = (
+    "Whatever the limits say, this is no pass: what was agreed on beforehand is lacking. How each limit was judged, "
+    "the table says."
+)
 EVERY_LIMIT_HOLDS = "All of the limits hold."
 MAJORITY_MEANINGS = {
     "pass": "More than half of the limits hold. The others are listed below.",

@@ -12,12 +12,14 @@ from bdt_core.on_demand import loader
 
 if TYPE_CHECKING:
     from bdt_core.stages import Stages
+    from bdt_pipeline.assets.bundle import AuditBundle
     from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
     from bdt_pipeline.checks.foreign import build_bias_gate_checks
     from bdt_pipeline.components.bias_audit import BiasAudit, bias_audit_definitions
     from bdt_pipeline.components.neighbours import load_audits
 
 __all__ = [
+    "AuditBundle",
     "BiasAudit",
     "Stages",
     "bias_audit_definitions",
@@ -27,6 +29,7 @@ __all__ = [
 ]
 
 _HOMES = {
+    "AuditBundle": ".assets.bundle",
     "BiasAudit": ".components.bias_audit",
     "Stages": "bdt_core.stages",
     "bias_audit_definitions": ".components.bias_audit",

@@ -58,6 +58,10 @@ Verbose = Annotated[bool, typer.Option("--verbose", help="Show everything, and w
 Partition = Annotated[
     str | None, typer.Option(help="The part to audit: stands for {partition} in paths and :partition in queries.")
 ]
+SealFile = Annotated[
+    Path | None,
+    typer.Option("--seal", help="The seal of the plan. Default: NAME.seal.json beside the specification."),
+]
 Out = Annotated[
     Path | None,
     typer.Option("--out", help="New folder for the report. Default: the next free bdt-reports/NAME-N."),
@@ -228,6 +232,7 @@ def audit(
             "people's values and exact counts are not in it.",
         ),
     ] = "owner",
+    seal: SealFile = None,
     members: Annotated[
         Path | None,
         typer.Option(
@@ -252,7 +257,7 @@ def audit(
               bdt audit loans.yaml --members members.csv
               bdt audit loans.yaml --partition 2026-01-31
     """
-    from bdt_pipeline.commands.asked import spec_of
+    from bdt_pipeline.commands.asked import spec_of, with_seal
 
     if readers == "publication" and members is not None:
         raise SpecError(
@@ -263,10 +268,39 @@ def audit(
     columns = {"include": _names(features), "exclude": _names(exclude)}
     changes = {"bias_variable": _given(bias), "features": _given(columns), "protected": _names(protected)}
     asked = {key: value for key, value in changes.items() if value}
-    spec = spec_of(target, asked, partition)
+    spec = with_seal(spec_of(target, asked, partition), seal)
     from bdt_pipeline.commands.run_audit import run_audit
 
     run_audit(spec, out, publication=readers == "publication", members=members)
+
+
+@app.command()
+@_reported
+def seal(
+    spec: Annotated[Path, typer.Argument(metavar="SPEC", help="A specification (.yaml).")],
+    data: Annotated[
+        str | None, typer.Option(help="The people it is for, instead of the specification's source.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="Sign with this private Ed25519 key; its passphrase in BDT_KEY_PASSPHRASE.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="The file to write. Default: NAME.seal.json beside the specification.")
+    ] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Fix the plan of an audit before anybody has seen an outcome.
+
+    Of a text or Parquet file it reads the features and protected columns, and neither label, prediction nor bias
+    variable. An audit that finds the seal says whether it keeps to it; with "sealed: required" nothing else passes.
+
+    \b
+    Example:  bdt seal loans.yaml
+              bdt seal loans.yaml --data applicants.csv --key auditor-key
+    """
+    from bdt_pipeline.commands.run_seal import run_seal
+
+    put(run_seal(spec, data, key, out))
 
 
 @app.command()
@@ -298,6 +332,7 @@ def gate(
             "gate-codequality.json (GitLab)."
         ),
     ] = None,
+    seal: SealFile = None,
     storage: Annotated[
         str | None,
         typer.Option(
@@ -324,7 +359,7 @@ def gate(
     from bdt_core.table.named_files import refuse_missing
     from bdt_pipeline.commands.asked import Request
 
-    asked = Request(spec, data, partition, baseline, form, out, report, storage)
+    asked = Request(spec, data, partition, baseline, form, out, report, storage, seal)
     refuse_missing(asked.audited.source, "source.path" if data is None else "--data")
     from bdt_pipeline.commands.run_gate import run_gate
 
@@ -431,6 +466,100 @@ def dossier(
     from bdt_pipeline.commands.run_dossier import run_dossier
 
     run_dossier(target, form, language, out, partition)
+
+
+@app.command()
+@_reported
+def attest(
+    folder: Annotated[Path, typer.Argument(metavar="REPORT_FOLDER", help="Folder with a report.json.")],
+    subject: Annotated[
+        str, typer.Option(help="What was audited: the file of the model or of its predictions, or sha256:DIGITS.")
+    ],
+    key: Annotated[Path, typer.Option(help="Private Ed25519 key, as ssh-keygen -t ed25519 makes it, or PEM.")],
+    name: Annotated[str | None, typer.Option(help="What the subject is called. Default: the file's name.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write. Default: attestation.intoto.jsonl in the folder.")
+    ] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Sign what a report says of a model, so that a deployment can ask for it.
+
+    Writes two in-toto statements, each in a signed envelope (DSSE): test-result, which policy engines read, and one
+    with the plan, the looks, the limits and the findings. The passphrase of a key is read from BDT_KEY_PASSPHRASE.
+    Needs the extra "sealed".
+
+    \b
+    Example:  bdt attest bias-report --subject model.onnx --key ~/.ssh/id_ed25519
+              bdt verify bias-report/attestation.intoto.jsonl --subject model.onnx --passed --key id_ed25519.pub
+    """
+    from bdt_pipeline.commands.run_attest import run_attest
+
+    run_attest(folder, subject, name, key, out)
+
+
+@app.command()
+@_reported
+def bundle(
+    folder: Annotated[Path, typer.Argument(metavar="REPORT_FOLDER", help="Folder with a report.json.")],
+    key: Annotated[
+        Path | None, typer.Option(help="Private Ed25519 key that signs it. Without one it says that nobody did.")
+    ] = None,
+    seal: Annotated[
+        Path | None, typer.Option(help="Seal of the specification, as bdt seal wrote it. Default: that in the folder.")
+    ] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="File to write. Default: the folder's name and .zip, beside it.")
+    ] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Pack a report and all that it rests on into one file, for a file cabinet or an inspector.
+
+    Report in all forms, the gate's answer, plan, seal, looks up to this one, counts and versions, described as an
+    RO-Crate (who, when, of which inputs). No rows of persons: other files of the folder stay where they are. The same
+    report gives the same bytes.
+
+    \b
+    Example:  bdt bundle bias-report --key ~/.ssh/id_ed25519
+              bdt verify bias-report.zip --key ~/.ssh/id_ed25519.pub
+    """
+    from bdt_pipeline.commands.run_bundle import run_bundle
+
+    run_bundle(folder, key, seal, out)
+
+
+@app.command()
+@_reported
+def verify(
+    path: Annotated[
+        Path,
+        typer.Argument(metavar="PATH", help="A bundle, a report's folder, an attestation, a ledger or a seal."),
+    ],
+    key: Annotated[Path | None, typer.Option(help="Public key (.pub or PEM) of whoever has to have signed it.")] = None,
+    subject: Annotated[
+        str | None, typer.Option(help="Model or predictions that it has to be about: a file, or sha256:DIGITS.")
+    ] = None,
+    passed: Annotated[bool, typer.Option("--passed", help="The audit has to have passed.")] = False,
+    data: Annotated[str | None, typer.Option(help="Table that has to be the audited one.")] = None,
+    ledger: Annotated[
+        Path | None, typer.Option(help="Ledger of looks. Default: that in the bundle, or beside the report's folder.")
+    ] = None,
+    language: Annotated[str | None, typer.Option(help="en or nl. Default: that of the report.")] = None,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Check what was signed, bundled or recorded, and say what holds and what does not.
+
+    \b
+    0  all of it holds
+    1  something does not hold: changed, signed by another key, of another model or table, not passed
+    2  it cannot be read, or nothing could be checked
+
+    \b
+    Example:  bdt verify bias-report.zip --key auditor.pub --data loans.csv
+              bdt verify attestation.intoto.jsonl --key auditor.pub --subject model.onnx --passed
+    """
+    from bdt_pipeline.commands.run_verify import run_verify
+
+    raise typer.Exit(run_verify(path, key, subject, passed, data, ledger, language))
 
 
 @app.command()
@@ -613,6 +742,32 @@ def history(
     from bdt_pipeline.commands.show_history import show_history
 
     show_history(name, storage, out)
+
+
+@app.command()
+@_reported
+def looks(
+    folder: Annotated[
+        Path | None, typer.Argument(help="Where looks.jsonl stands. Default: BDT_LOOKS, else bdt-reports.")
+    ] = None,
+    name: Annotated[str | None, typer.Option(help="Looks of this audit alone.")] = None,
+    out: Annotated[
+        Path | None, typer.Option("--out", help="Folder for the page: looks.html, looks.pdf, looks.md, looks.json.")
+    ] = None,
+    language: Annotated[str, typer.Option(help="Language of the page: en or nl.")] = "en",
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Show all looks that are recorded beside reports: when, with which answer, and what was changed in between.
+
+    Exit code 1: lines of the record were changed, or are missing.
+
+    \b
+    Example:  bdt looks
+              bdt looks bdt-reports --name loans --out history
+    """
+    from bdt_pipeline.commands.show_looks import show_looks
+
+    raise typer.Exit(show_looks(folder, name, out, language))
 
 
 @app.command()

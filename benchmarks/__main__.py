@@ -19,6 +19,7 @@ NAMES = (
     "large",
     "large_dask",
     "logan",
+    "looks",
     "mitigation",
     "nobody",
     "numeric",

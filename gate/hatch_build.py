@@ -20,6 +20,7 @@ class SameButLighter(MetadataHookInterface):
         """Fill in what pyproject.toml calls dynamic."""
         whole = tomllib.loads((Path(self.root).parent / "pyproject.toml").read_text(encoding="utf-8"))["project"]
         metadata |= {key: whole[key] for key in ("version", "requires-python", "classifiers", "keywords")}
+        metadata["optional-dependencies"] = {"sealed": whole["optional-dependencies"]["sealed"]}
         metadata["dependencies"] = [one for one in whole["dependencies"] if name_of(one) not in ORCHESTRATION]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from bdt_core.harmless import escaped_in_json
-from bdt_core.report.gate_result import GateResult, limit_text, limit_title
+from bdt_core.report.gate_result import GateResult, judged, limit_text, limit_title
 
 _SEVERITIES = {"low": "minor", "medium": "major", "high": "critical", "critical": "blocker"}
 
@@ -28,7 +28,7 @@ def github_annotations(result: GateResult, places: Sequence[Place], say: Callabl
     result : dict
         From :func:`bdt_core.report.gate_result.build_gate_result`.
     places : sequence of Place
-        One per limit.
+        One per entry of `bdt_core.report.gate_result.judged`.
     say : callable
         What a text is in the report's language.
 
@@ -47,7 +47,7 @@ def github_annotations(result: GateResult, places: Sequence[Place], say: Callabl
     """
     return "\n".join(
         _command(one, place, f"{say('Bias gate')} {result['name']}", say)
-        for one, place in zip(result["limits"], places, strict=True)
+        for one, place in zip(judged(result), places, strict=True)
     )
 
 
@@ -59,7 +59,7 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place], say: Callab
     result : dict
         From :func:`bdt_core.report.gate_result.build_gate_result`.
     places : sequence of Place
-        One per limit.
+        One per entry of `bdt_core.report.gate_result.judged`.
     say : callable
         What a text is in the report's language.
 
@@ -70,7 +70,7 @@ def gitlab_code_quality(result: GateResult, places: Sequence[Place], say: Callab
         blocker), else info. A finding keeps its fingerprint from run to run.
     """
     findings: list[dict[str, Any]] = []
-    for limit, place in zip(result["limits"], places, strict=True):
+    for limit, place in zip(judged(result), places, strict=True):
         if limit["outcome"] == "holds":
             continue
         findings.append(

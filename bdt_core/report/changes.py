@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Literal
 from bdt_core import words
 from bdt_core.changes.results import Change, ChangedGroup, Changes, HeldToLimit, People
 from bdt_core.report.amounts import Amount, amount_of_difference, amounts_of_means, at_least, at_most
-from bdt_core.report.blocks import Block, Folded, Section, Table
+from bdt_core.report.blocks import Section
 from bdt_core.report.plain_names import NamedMeasure, PlainNames
 from bdt_core.report.prose import read_in
-from bdt_core.report.write import canonical_json, write_together
+from bdt_core.report.section_page import SectionPage
 
 if TYPE_CHECKING:
     from bdt_core.groups.conditions import GroupCondition
@@ -203,42 +203,11 @@ def changes_section(changes: Changes) -> Section:
     return section
 
 
-def changes_markdown(changes: Changes) -> str:
-    """The page as Markdown, every name escaped."""
-    from bdt_core.report.dossier.draw import _table
-    from bdt_core.report.markdown import MarkdownWriter, escaped
-
-    def drawn(blocks: Sequence[Block]) -> Iterator[str]:
-        for block in blocks:
-            if isinstance(block, Folded):
-                yield f"## {escaped(block.title)}"
-                yield from drawn(block.blocks)
-            else:
-                yield _table(block) if isinstance(block, Table) else MarkdownWriter().block(block)
-
-    section = changes_section(changes)
-    return "\n\n".join([f"# {escaped(section.title)}", *drawn(section.blocks)]) + "\n"
-
-
-def changes_html(changes: Changes) -> str:
-    """The page as one HTML file without scripts, with everything in it and every text escaped."""
-    from bdt_core.report.html import _template
-
-    form = _template().environment.get_template("changes.html.jinja")
-    return form.render(
-        section=changes_section(changes), language=_language(changes), banner=changes_page(changes).banner
-    )
-
-
-def changes_pdf(changes: Changes) -> bytes:
-    """The page as PDF/UA-1; the same changes give the same bytes, if no name needs other fonts."""
-    from bdt_core.report.dossier.draw import form_pdf
-
-    section = changes_section(changes)
-    parts = [Section("", "", tuple(one for one in section.blocks if not isinstance(one, Folded)))]
-    parts += [Section("", one.title, one.blocks) for one in section.blocks if isinstance(one, Folded)]
+def changes_as_page(changes: Changes) -> SectionPage:
+    """The page, which has all forms."""
     page = changes_page(changes)
-    return form_pdf(section.title, f"{page.name_a} → {page.name_b}", _language(changes), parts, close=True)
+    foot = f"{page.name_a} → {page.name_b}"
+    return SectionPage(changes_section(changes), changes.to_dict(), _language(changes), page.banner, foot)
 
 
 def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
@@ -272,15 +241,7 @@ def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
     ...     sorted(write_changes(compare({"name": "old", **keys}, {"name": "new", **keys}, data_a=frame), folder))
     ['html', 'json', 'md', 'pdf']
     """
-    forms = {
-        "html": changes_html(changes).encode(),
-        "pdf": changes_pdf(changes),
-        "md": changes_markdown(changes).encode(),
-        "json": canonical_json(changes.to_dict()).encode(errors="backslashreplace"),
-    }
-    contents = {f"comparison.{form}": content for form, content in forms.items()}
-    write_together(Path(folder), contents, "comparison")
-    return {form: Path(folder) / f"comparison.{form}" for form in ("json", "html", "pdf", "md")}
+    return changes_as_page(changes).write(folder, "comparison")
 
 
 def _language(changes: Changes) -> str:

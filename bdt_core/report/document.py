@@ -30,13 +30,15 @@ from bdt_core.mitigation import Mitigation, Recommendation
 from bdt_core.ranking import Findings
 from bdt_core.result import Part, Real
 from bdt_core.said import Text
+from bdt_core.sealed.answer import GateAnswer
+from bdt_core.sealed.looks import Looks
+from bdt_core.sealed.seal import SealedPlan
 from bdt_core.sentences import sentences_of
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
 from bdt_core.spec.audit_spec import Better, BetterBy
 from bdt_core.table.audit_table import LeftOut, TableColumn
 from bdt_core.table.summaries import Drawn
-from bdt_core.verdict import Verdict
 from bdt_core.verdict.kinds import LimitResult
 from bdt_core.words import Unit
 
@@ -82,12 +84,8 @@ class TrainTestSplit(Part):
     random_state: int
 
 
-class OverallVerdict(Part):
+class OverallVerdict(GateAnswer):
     """What all limits together say."""
-
-    verdict: Verdict
-    blocks: bool
-    sentence: Text
 
 
 class Summary(Part):
@@ -366,6 +364,8 @@ class Document(Part):
     blanks: Blanks | None = None
     mitigation: Mitigated | None = None
     drawn: DrawnParts | None = None
+    seal: SealedPlan | None = None
+    looks: Looks | None = None
     warnings: tuple[Text, ...]
 
     def to_dict(self) -> dict[str, Any]:
@@ -375,6 +375,8 @@ class Document(Part):
             name: True
             for name in (
                 "drawn",
+                "seal",
+                "looks",
                 "class_outcomes",
                 "selection_rules",
                 "publication",

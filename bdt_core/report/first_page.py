@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import datetime
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -23,6 +23,7 @@ from bdt_core.report.amounts import (
     at_most,
 )
 from bdt_core.report.blocks import Facts, FigureWords, Folded, Section
+from bdt_core.report.catalogue import say_in
 from bdt_core.report.declared import are_all
 from bdt_core.report.figure_axis import scale
 from bdt_core.report.findings import unit_of
@@ -30,6 +31,9 @@ from bdt_core.report.plain_names import NamedMeasure, PlainNames
 from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
 from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
+from bdt_core.said import AsItIs, Text
+from bdt_core.sealed.looks import said_looks
+from bdt_core.sealed.seal import said_plan
 
 if TYPE_CHECKING:
     from bdt_core.groups.conditions import GroupCondition
@@ -358,6 +362,12 @@ class FirstPage:
     warnings : int
     mitigated : bool
         Whether the annex says what other thresholds would change.
+    plan : tuple of Text
+        When the plan was fixed, whether the audit keeps to it, and the level where looks share it.
+    held_back : tuple of Text
+        What is no limit and keeps the answer from being a pass.
+    looks : tuple of Text
+        Which look at these people this is, and what was changed since earlier ones; empty where nothing records them.
     """
 
     title: str
@@ -411,6 +421,9 @@ class FirstPage:
     nearly_repeated: tuple[int, int, bool] | None
     warnings: int
     mitigated: bool
+    plan: tuple[Text, ...]
+    held_back: tuple[Text, ...]
+    looks: tuple[Text, ...]
 
     @property
     def also_measured(self) -> tuple[NamedMeasure, ...]:
@@ -499,7 +512,12 @@ def _in_words(document: Printed, template: str) -> Section:
     return section
 
 
-def _first_page(document: Document) -> FirstPage:
+def _in_language(document: Printed, sentences: Iterable[Text]) -> tuple[Text, ...]:
+    """Sentences of stages as the readers' language has them: the page itself knows no catalogue of theirs."""
+    return tuple(AsItIs(say_in(document)(one)) for one in sentences)
+
+
+def _first_page(document: Printed) -> FirstPage:
     from bdt_core.spec import About  # which reads YAML
     from bdt_core.spec.factor import factors_in
 
@@ -576,6 +594,9 @@ def _first_page(document: Document) -> FirstPage:
         nearly_repeated=nearly_repeated_in(document.warnings),
         warnings=len(remarks(document)),
         mitigated=document.mitigation is not None,
+        plan=_in_language(document, said_plan(document.seal, document.spec)),
+        held_back=_in_language(document, document.verdict.held_back),
+        looks=() if document.looks is None else _in_language(document, said_looks(document.looks)),
     )
 
 

@@ -28,6 +28,7 @@ from bdt_core.report.without_clusters import everybody, no_differences, no_test,
 from bdt_core.report.wording import who_is_in
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.said import AsItIs, Column, Level, joined, of_ours, say
+from bdt_core.sealed.seal import lacks, sealed_plan
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.spec import SAID, AuditSpec, reported_specification
@@ -64,11 +65,13 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
     test, clusters, outcome = findings.test, findings.clusters, findings.outcome
     significance, differences = findings.significance, findings.differences
     metrics, scores, mitigation = findings.group_metrics, findings.group_scores, findings.mitigation
-    said = {key: getattr(spec, key) for key in ("require", *SAID)}
+    said = {key: getattr(spec, key) for key in ("require", "sealed", "seal", *SAID)}
     judged = judge_gate(spec.limits, spec.require, findings)
     spec = outcome.spec.model_copy(update={"gate": list(spec.limits), **said})
     if metrics is not None:
         spec = spec.model_copy(update={"groups": metrics.spec.groups})
+    seal = sealed_plan(spec, test.people)
+    verdict = parts.OverallVerdict(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence)
     train = _train(findings)
     return parts.Document(
         schema_version=SCHEMA_VERSION,
@@ -79,7 +82,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         data=_data(test),
         bias_variable=_bias_variable(train, outcome),
         split=_split(test, train, outcome, spec),
-        verdict=parts.OverallVerdict(verdict=judged.verdict, blocks=judged.blocks, sentence=judged.sentence),
+        verdict=verdict.held(*lacks(spec, seal)),
         summary=_summary(findings, outcome),
         gate=judged.limits,
         **_of_clusters(clusters, significance, differences, train, outcome),
@@ -102,6 +105,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         if mitigation is None
         else parts.Mitigated(**vars(mitigation), recommendations=recommend(mitigation, judged.limits)),
         drawn=_drawn(findings) if test.is_large else None,
+        seal=seal,
         warnings=(
             *direction_warnings(spec.bias_variable),
             *test.warnings,

@@ -35,11 +35,14 @@ def build_gate_result(
     -------
     dict
         ``schema_version``, ``name``, ``verdict`` (the report's own), ``exit_code``, ``blocks``, ``sentence``,
+        ``held_back`` (what is no limit and keeps it from being a pass),
         ``headline`` (the first finding), ``bias_variable`` (its name, which way of it is better for people, and who
         says so), ``rows`` of the table and ``rows_audited`` (those with a bias variable, which
         every search sees at most), ``limits`` as in the report, each with its ``outcome`` and its
-        ``change`` since the baseline, ``baseline`` (verdict, blocks and sentence against it, or null) and
-        ``warnings``. Every text is on one line, without characters that control a terminal, and never a command to a
+        ``change`` since the baseline, ``baseline`` (verdict, blocks and sentence against it, or null), ``seal`` (when
+        the plan was fixed, and what differs from it; null where no seal was found), ``looks`` (which
+        came before at the same people, and what was changed since; null where none are recorded) and ``warnings``.
+        Every text is on one line, without characters that control a terminal, and never a command to a
         CI runner that reads along.
 
         ``outcome`` is ``holds``; ``stops``: the gate is shut, and by this limit; ``accepted``: it would be, but the
@@ -56,6 +59,7 @@ def build_gate_result(
         "exit_code": exit_code,
         "blocks": blocks,
         "sentence": document["verdict"]["sentence"],
+        "held_back": list(document["verdict"].get("held_back") or ()),
         "headline": document["summary"]["headline"],
         "bias_variable": {
             key: document["bias_variable"][key]
@@ -75,10 +79,18 @@ def build_gate_result(
         "baseline": None
         if comparison is None
         else {"verdict": comparison.verdict, "blocks": comparison.blocks, "sentence": comparison.sentence},
+        "seal": document.get("seal"),
+        "looks": document.get("looks"),
         "warnings": document["warnings"],
     }
     safe: GateResult = _harmless(words.printable(result))
     return safe
+
+
+def judged(result: GateResult) -> list[dict[str, Any]]:
+    """What a form has one entry for: what holds the gate back besides limits, in the words of one, and each limit."""
+    shared = {"check": "plan", "verdict": "inconclusive", "outcome": "stops", "severity": None, "change": None}
+    return [*({**shared, "sentence": one} for one in result.get("held_back") or ()), *result["limits"]]
 
 
 def limit_title(limit: dict[str, Any], say: Callable[[str], str] = str) -> str:

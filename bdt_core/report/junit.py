@@ -8,7 +8,7 @@ from typing import Any
 from xml.etree import ElementTree
 
 from bdt_core import words
-from bdt_core.report.gate_result import GateResult, limit_text, limit_title
+from bdt_core.report.gate_result import GateResult, judged, limit_text, limit_title
 
 # What XML 1.0 has no way to write.
 _NOT_XML = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
@@ -31,8 +31,9 @@ def render_junit(result: GateResult, say: Callable[[str], str] = str) -> str:
         cannot tell or could not be tested is skipped, with the sentence that says why, and so is one that is accepted
         because it is not significantly worse than the baseline. Without limits: an empty suite.
     """
-    cases = [_case(one, result["name"], f"{n}. " if len(result["limits"]) > 1 else "", say)
-             for n, one in enumerate(result["limits"], start=1)]  # fmt: skip
+    entries = judged(result)
+    cases = [_case(one, result["name"], f"{n}. " if len(entries) > 1 else "", say)
+             for n, one in enumerate(entries, start=1)]  # fmt: skip
     counts = {
         "tests": str(len(cases)),
         "failures": str(sum(one.find("failure") is not None for one in cases)),

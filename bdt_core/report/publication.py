@@ -43,7 +43,7 @@ from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION, Part
-from bdt_core.said import of_ours, say
+from bdt_core.said import joined, of_ours, say
 from bdt_core.sentences import with_sentences
 from bdt_core.verdict import LimitOutcome, kind_of, of_majority
 
@@ -201,7 +201,7 @@ def _published(report: parts.Document) -> parts.Document:
             test_rows=test_rows,
         ),
         verdict=parts.OverallVerdict(
-            **_members(report.verdict, "verdict", "blocks"), sentence=_verdict_sentence(report, gate)
+            **_members(report.verdict, "verdict", "blocks", "held_back"), sentence=_verdict_sentence(report, gate)
         ),
         summary=_summary(report, findings),
         gate=gate,
@@ -231,6 +231,8 @@ def _published(report: parts.Document) -> parts.Document:
         selection_rules=_selection_rules(report, facets, coarse),
         findings=findings,
         blanks=_blanks(report.blanks, coarse),
+        seal=report.seal,
+        looks=report.looks,
         warnings=(_note(coarse),),
     )  # fmt: skip
 
@@ -783,6 +785,8 @@ def _gate(report: parts.Document, facets: Sequence[_PublishedFacet]) -> tuple[Li
 
 
 def _verdict_sentence(report: parts.Document, gate: Sequence[LimitOutcome]) -> str:
+    if report.verdict.held_back and report.verdict.verdict != "fail":
+        return joined(report.verdict.held_back, " ")
     if report.spec["require"] == "majority" and gate:
         return of_majority(gate)
     return next((one.sentence for one in gate if one.verdict == report.verdict.verdict), report.verdict.sentence)

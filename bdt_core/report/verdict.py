@@ -24,6 +24,8 @@ def verdict_meaning(document: Document) -> str:
     Where all limits hold, each of them has to bear what is said; else the one that decides.
     """
     verdict = document.verdict.verdict
+    if document.verdict.held_back and verdict == "inconclusive":
+        return words.HELD_BACK
     if document.spec["require"] == "majority" and document.gate:
         every = all(one.verdict == "pass" for one in document.gate)
         return words.EVERY_LIMIT_HOLDS if every else words.MAJORITY_MEANINGS[verdict]

@@ -74,12 +74,16 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
         "html": html.encode(),
         "pdf": pdf.result(),
         "md": markdown.encode(),
-        # Halves of surrogate pairs, which UTF-8 cannot hold, become JSON's own escapes.
-        "json": canonical_json(document).encode(errors="backslashreplace"),
+        "json": report_bytes(document),
     }
     contents = {files[form].name: content for form, content in forms.items()}
     write_together(folder, contents, "report")
     return files
+
+
+def report_bytes(document: Document) -> bytes:
+    """What stands in report.json; halves of surrogate pairs, which UTF-8 cannot hold, become JSON's own escapes."""
+    return canonical_json(document).encode(errors="backslashreplace")
 
 
 def canonical_json(document: Document) -> str:

@@ -32,7 +32,7 @@ from bdt_core.spec.gate import (
 from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, HistorySection, Inbox, PartitionBy
 from bdt_core.spec.section import SpecSection, Value
-from bdt_core.spec.source import Source, name_in_reports
+from bdt_core.spec.source import Source, name_in_reports, usable_address
 
 Kind = Literal["numeric", "categorical"]
 Better = Literal["lower", "higher"]
@@ -293,7 +293,19 @@ class Clustering(SpecSection):
 class Significance(SpecSection):
     """How differences are tested on the test rows."""
 
-    alpha: float = Field(0.05, gt=0, lt=1, description="Error rate; intervals are at 1 - alpha.")
+    alpha: float = Field(
+        0.05,
+        gt=0,
+        lt=1,
+        description="Error rate; intervals are at 1 - alpha. Where looks are allowed, that of all of them together.",
+    )
+    alpha_of_all_looks: Annotated[float, Field(gt=0, lt=1)] | None = Field(
+        None,
+        description=(
+            "What alpha was before it was divided by the looks that are allowed: each is judged at alpha. It is filled "
+            "in by itself."
+        ),
+    )
     test: Literal["auto", "exact", "welch", "permutation"] = Field(
         "auto",
         description=(
@@ -456,6 +468,27 @@ class AuditSpec(SpecSection):
     require: Literal["all", "majority"] = Field(
         "all", description="How many of the limits must hold: all of them, or more than half."
     )
+    sealed: Literal["optional", "required"] = Field(
+        "optional",
+        description=(
+            "required: nothing passes unless the plan was fixed beforehand (bdt seal), and is the same now. optional: "
+            "a seal that is there is compared and told."
+        ),
+    )
+    seal: str | None = Field(
+        None,
+        min_length=1,
+        description="File of the seal. Default: NAME.seal.json beside the specification, where there is one.",
+    )
+    looks: int | None = Field(
+        None,
+        ge=1,
+        le=100,
+        description=(
+            "How often these people may be looked at, e.g. 5: every look is judged at significance.alpha / 5, and "
+            "after five nothing passes any more. null: as often as one likes, which the report tells."
+        ),
+    )
 
     title: str | None = Field(
         None, min_length=1, max_length=200, description="Title of the report, for people who do not know its name."
@@ -543,6 +576,11 @@ class AuditSpec(SpecSection):
         if not name.isascii() or not name.replace("_", "a").isalnum():
             raise ValueError("use letters, digits and _ only, as in credit_model_2")
         return name
+
+    @field_validator("seal")
+    @classmethod
+    def _usable_seal(cls, seal: str | None) -> str | None:
+        return usable_address(seal)
 
     @field_validator("language")
     @classmethod
@@ -721,6 +759,24 @@ class AuditSpec(SpecSection):
         ):
             names += [one for one in self.group_columns() if one is not None]
         return tuple(dict.fromkeys(names))
+
+    @model_validator(mode="after")
+    def _looks_share_the_level(self) -> AuditSpec:
+        """Each look is judged at its share of alpha; what was stored, or is read again, is divided already."""
+        written = self.significance
+        if self.looks is None and written.alpha_of_all_looks is None:
+            return self
+        of_all = written.alpha if written.alpha_of_all_looks is None else written.alpha_of_all_looks
+        alpha = of_all / (self.looks or 1)
+        if written.alpha_of_all_looks is not None and not math.isclose(written.alpha, alpha):
+            raise ValueError(
+                f'"significance.alpha" is {written.alpha:g}, and {of_all:g} over {self.looks or 1} looks is {alpha:g}: '
+                'leave "alpha_of_all_looks" out, and write the level of all looks together as "alpha"'
+            )
+        kept = None if self.looks is None else of_all
+        shared = written.model_copy(update={"alpha": alpha, "alpha_of_all_looks": kept})
+        object.__setattr__(self, "significance", shared)
+        return self
 
     @model_validator(mode="after")
     def _automation_sees_what_is_new(self) -> AuditSpec:
@@ -921,6 +977,7 @@ def reported_specification(spec: AuditSpec) -> dict[str, Any]:
     _name_places(plain["source"]["join"] or {})
     _name_places(plain["inbox"] or {})
     _name_places(plain["about"])
+    plain["seal"] = None if plain["seal"] is None else name_in_reports(plain["seal"])
     if isinstance((plain["local_bias"] or {}).get("embeddings"), str):
         _name_places(plain["local_bias"])
     return plain

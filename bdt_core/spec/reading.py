@@ -19,6 +19,8 @@ from bdt_core.spec.source import SQLITE_FILE, TableSource
 Location = tuple[int | str, ...]
 OF_DAGSTER = "translation"
 """The one attribute of a Dagster component that is none of the specification: what Dagster shows of the assets."""
+SEAL = ".seal.json"
+"""How the name of a seal ends, which stands beside its specification."""
 _DEEPEST = 50
 _MOST_PLACES = 100_000
 _LONGEST_NUMBER = 40
@@ -185,7 +187,8 @@ def resolve_paths(spec: AuditSpec, folder: Path) -> AuditSpec:
     """Look relative local paths up in a folder; leave demo data, URLs and absolute paths alone.
 
     A path that is not there is looked up in the working directory. Files of parts, of a pattern and of an inbox may
-    come later: their folder counts, and when that is nowhere, it is expected in ``folder``.
+    come later: their folder counts, and when that is nowhere, it is expected in ``folder``. So does a seal that has the
+    specification's name, where none is named.
 
     Parameters
     ----------
@@ -202,6 +205,9 @@ def resolve_paths(spec: AuditSpec, folder: Path) -> AuditSpec:
     if spec.about.model_file is not None:
         place = _beside(spec.about.model_file, folder)
         resolved["about"] = spec.about.model_copy(update={"model_file": place})
+    named, usual = spec.seal, folder / f"{spec.name}{SEAL}"
+    if named is not None or usual.is_file():
+        resolved["seal"] = str(usual) if named is None else _beside(named, folder)
     if spec.inbox is not None:
         place = _beside(f"{spec.inbox.folder}/*", folder).removesuffix("/*")
         resolved["inbox"] = spec.inbox.model_copy(update={"folder": place})

@@ -32,6 +32,7 @@ from scipy.special import ndtri
 from bdt_core import words
 from bdt_core.result import Result
 from bdt_core.said import Numeral, Text, joined, say
+from bdt_core.sealed.answer import GateAnswer
 from bdt_core.spec.gate import name_of_check
 from bdt_core.verdict.comparable import ComparableReport
 from bdt_core.verdict.gate import overall
@@ -144,7 +145,9 @@ def compare_with_baseline(now: ComparableReport, before: ComparableReport) -> Ba
     blocks = bool(stopping)
     if now.spec.require == "majority":
         blocks = verdict == "fail" or (verdict != "pass" and blocks)
-    return BaselineComparison(verdict, blocks, _overall_sentence(changes, stopping), changes)
+    answer = GateAnswer(verdict=verdict, blocks=blocks, sentence=_overall_sentence(changes, stopping))
+    held = answer.held(*(now.verdict.held_back if now.verdict else ()))
+    return BaselineComparison(held.verdict, held.blocks, held.sentence, changes)
 
 
 def _change_of_limit(limit: LimitOutcome, now: ComparableReport, before: ComparableReport) -> LimitChange:

@@ -13,6 +13,7 @@ from bdt_core import words
 from bdt_core.errors import SourceError
 from bdt_core.fairness.reported_groups import Groups
 from bdt_core.result import READABLE_VERSIONS, Part
+from bdt_core.sealed.answer import GateAnswer
 from bdt_core.spec import AuditSpec
 from bdt_core.spec.gate import kinds_with_plugins
 from bdt_core.verdict.kinds import LimitResult
@@ -73,6 +74,7 @@ class ComparableReport(Part):
     spec: _Spec
     bias_variable: _BiasVariable
     gate: Annotated[tuple[LimitResult, ...], BeforeValidator(_of_known_kinds)]
+    verdict: GateAnswer | None = None
     groups: Groups | None = None
     numeric_groups: Groups | None = None
     slices: _Slices | None = None

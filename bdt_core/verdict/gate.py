@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from bdt_core import words
 from bdt_core.result import Result, Shown
-from bdt_core.said import joined, of_ours, say
+from bdt_core.said import Text, joined, of_ours, say
 from bdt_core.spec import AnyLimit
 from bdt_core.verdict.any_group import WorstGroupLimits
 from bdt_core.verdict.clusters import ClusterLimits
@@ -51,6 +51,8 @@ class GateResult(Result, Shown):
         Why, for a person.
     limits : tuple
         One result per limit, in the order of the specification.
+    held_back : tuple of str
+        What is no limit and keeps the verdict from being a pass; see `bdt_core.sealed.answer.GateAnswer`.
 
     Examples
     --------
@@ -72,6 +74,7 @@ class GateResult(Result, Shown):
     blocks: bool
     sentence: str
     limits: tuple[LimitResult, ...]
+    held_back: tuple[Text, ...] = ()
 
     def to_frame(self) -> pd.DataFrame:
         """One row per limit, in the order of the specification.

@@ -15,6 +15,7 @@ import dagster as dg
 from bdt_core.errors import BDTError, SpecError
 from bdt_core.spec import SAID, AuditSpec, printed_specification
 from bdt_core.stages import Stage, Stages, stages_of
+from bdt_pipeline.assets.bundle import AuditBundle
 from bdt_pipeline.assets.partitions import partitions_of
 from bdt_pipeline.resources.config import effective_spec
 from bdt_pipeline.resources.run_log import harmless_metadata, log
@@ -25,7 +26,7 @@ Translation = Callable[[dg.AssetSpec], dg.AssetSpec]
 _KIND = "dagster/kind/"
 _SETTINGS = "settings"
 """Metadata of each value: the settings that it was made with."""
-_JUDGES = frozenset({"gate", "require", "history", *SAID})
+_JUDGES = frozenset({"gate", "require", "sealed", "seal", "history", *SAID})
 """Keys that say what is thought of results, and not how they are made: a report can be judged, or worded, anew."""
 
 
@@ -42,12 +43,15 @@ class AuditAssets:
         Folder or URL of values and reports; by default the storage directory of the Dagster instance.
     translation : callable, optional
         Takes and gives the specification of each asset.
+    bundle : AuditBundle, optional
+        Asks for a bundle of each report.
     """
 
     spec: AuditSpec
     stages: Stages = field(default_factory=Stages)
     storage: str | None = None
     translation: Translation | None = None
+    bundle: AuditBundle | None = None
 
     @property
     def job(self) -> str:

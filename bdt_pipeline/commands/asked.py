@@ -32,11 +32,12 @@ class Request:
     out: Path | None = None
     report: Path | None = None
     storage: str | None = None
+    seal: Path | None = None
 
     @cached_property
     def audited(self) -> AuditSpec:
         """The specification with the table and the partition of the command line."""
-        spec = load_spec(self.spec)
+        spec = with_seal(load_spec(self.spec), self.seal)
         source = spec.source.model_dump(mode="json")
         if self.data is not None:
             source |= {"path": self.data, "sql": None, "database": None, "asset": None}
@@ -49,6 +50,21 @@ class Request:
         if self.data is not None and "{partition}" not in self.data:
             changed |= {"partition_by": None, "inbox": None}  # one file is not audited part by part
         return parse_spec(changed, "The command line")
+
+
+def with_seal(spec: AuditSpec, seal: Path | None) -> AuditSpec:
+    """The specification with the seal of the command line, which is there.
+
+    Raises
+    ------
+    SpecError
+        It is not.
+    """
+    if seal is None:
+        return spec
+    if not seal.is_file():
+        raise SpecError(f"--seal: {seal} does not exist. Write it before anybody has seen outcomes: bdt seal SPEC")
+    return spec.model_copy(update={"seal": str(seal)})
 
 
 def _refuse_no_parts(source: dict[str, Any], option: str, place: str) -> None:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication
+from bdt_core.sealed.looking import looking
 from bdt_core.spec import AuditSpec
 from bdt_core.stages import READING, titles_of
 from bdt_pipeline.commands.console import progress_bar, report_folder, show_result, show_stage, tell
@@ -26,7 +27,8 @@ def run_audit(spec: AuditSpec, out: Path | None, *, publication: bool = False, m
         A new file for who is in which cluster and finding.
     """
     with nullcontext() if members is None else members_file(members) as stream, report_folder(out, spec.name) as folder:
-        result = audit_watched(spec)
+        with looking(folder.parent, spec, "audit") as look:
+            result = audit_watched(spec).recorded(look, publication=publication)
         if stream is not None and members is not None:
             write_members(result, stream, members)
         files = [*result.write(folder, publication=publication).values(), *([] if members is None else [members])]

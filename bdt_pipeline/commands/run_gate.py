@@ -19,12 +19,22 @@ from bdt_core.report.gate_result import GateResult, build_gate_result
 from bdt_core.report.junit import render_junit
 from bdt_core.report.printed import printed
 from bdt_core.report.write import canonical_json
+from bdt_core.sealed.looking import looking
+from bdt_core.sentences import with_sentences
 from bdt_core.spec import AuditSpec
 from bdt_core.verdict import Verdict
 from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_core.verdict.comparable import ComparableReport, read_baseline
 from bdt_pipeline.commands.asked import Format, Request
-from bdt_pipeline.commands.console import gate_line, guessed_direction, report_folder, tell, verdict_word, write_file
+from bdt_pipeline.commands.console import (
+    REPORTS,
+    gate_line,
+    guessed_direction,
+    report_folder,
+    tell,
+    verdict_word,
+    write_file,
+)
 from bdt_pipeline.commands.record_batch import record_batch
 
 EXIT_CODES: Mapping[Verdict, int] = {"pass": 0, "fail": 1, "inconclusive": 3, "not_testable": 3, "no_limit": 0}
@@ -54,11 +64,14 @@ def run_gate(asked: Request) -> tuple[int, str]:
 
 
 def _judged(asked: Request, spec: AuditSpec, baseline: ComparableReport | None, folder: Path | None) -> tuple[int, str]:
-    findings = audit(None, spec)
+    with looking(REPORTS if folder is None else folder.parent, spec, "gate") as look:
+        findings = audit(None, spec).recorded(look)
     if recorded := record_batch(findings, spec, asked.storage):
         tell(recorded)
     document = findings.document
-    comparison = None if baseline is None else compare_with_baseline(ComparableReport.of(document), baseline)
+    comparison = (
+        None if baseline is None else compare_with_baseline(ComparableReport.of(with_sentences(document)), baseline)
+    )
     code = exit_code(document["verdict"] if comparison is None else comparison.to_dict())
     result = build_gate_result(document, code, comparison)
     forms = _forms(asked, document, result)
@@ -103,7 +116,8 @@ def verdict_in_words(result: GateResult, say: Callable[[str], str] = str) -> str
 
 
 def _forms(asked: Request, document: dict[str, Any], result: GateResult) -> dict[Format, str]:
-    places, say = _places(asked.spec, len(result["limits"])), say_in(printed(document))
+    lines = _places(asked.spec, len(result["limits"]))
+    places, say = [Place(_in_repository(asked.spec), 1)] * len(result["held_back"]) + lines, say_in(printed(document))
     return {
         "text": verdict_in_words(result, say),
         "github": github_annotations(result, places, say),

@@ -16,6 +16,7 @@ from bdt_core.errors import SpecError
 from bdt_core.spec import AuditSpec, parse_spec, resolve_paths
 from bdt_core.stages import Stages
 from bdt_pipeline.assets import AuditAssets, build_assets
+from bdt_pipeline.assets.bundle import AuditBundle, bundle_spec
 from bdt_pipeline.assets.common import Translation
 from bdt_pipeline.automation.alert_sensor import build_alert_sensor
 from bdt_pipeline.automation.eager import build_automation_sensor
@@ -35,6 +36,7 @@ def bias_audit_definitions(
     stages: Stages | None = None,
     storage: str | None = None,
     translation: Translation | None = None,
+    bundle: AuditBundle | None = None,
 ) -> dg.Definitions:
     """Dagster definitions of one audit.
 
@@ -49,6 +51,8 @@ def bias_audit_definitions(
     translation : callable, optional
         Takes the AssetSpec of each asset and gives the one that Dagster shows: its group, owners, tags, kinds,
         description, metadata, or a prefix of all keys.
+    bundle : AuditBundle, optional
+        Asks for a bundle of each report, the asset ``audit_bundle``, and says whose key signs it.
 
     Returns
     -------
@@ -63,7 +67,7 @@ def bias_audit_definitions(
     >>> bias_audit_definitions(spec).resolve_job_def("loans_audit").name
     'loans_audit'
     """
-    audit = AuditAssets(spec, stages or Stages(), storage, translation)
+    audit = AuditAssets(spec, stages or Stages(), storage, translation, bundle)
     return _definitions(audit, build_assets(audit), build_checks(audit))
 
 
@@ -73,7 +77,7 @@ def _definitions(
     schedule = build_schedule(audit)
     sensors = [build_inbox_sensor(audit), build_automation_sensor(audit), build_alert_sensor(audit)]
     return dg.Definitions(
-        assets=assets,
+        assets=[*assets, *([] if audit.bundle is None else [bundle_spec(audit)])],
         asset_checks=checks,
         jobs=[build_job(audit, assets)],
         schedules=[] if schedule is None else [schedule],
@@ -112,7 +116,7 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
 
     The attributes are the keys of the audit specification, and `translation`, which says what Dagster shows of the
     assets: their group, owners, tags, kinds and key prefix. A relative path of the source is looked up beside the YAML
-    file.
+    file. `bundle` asks for one more asset, `NAME/audit_bundle`: each report packed for whoever has to keep it.
 
     `dg scaffold defs bdt_pipeline.BiasAudit loans --file loans.csv` looks at a table and writes what it seems to need.
 
@@ -127,6 +131,12 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         None,
         exclude=True,
         description="What Dagster shows of the audit's assets: group_name, owners, tags, kinds, key_prefix and so on.",
+    )
+
+    bundle: AuditBundle | None = Field(
+        None,
+        exclude=True,
+        description="Asks for an asset audit_bundle: each report and all that it rests on as one file in the storage.",
     )
 
     @classmethod
@@ -186,7 +196,8 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Everything together."""
-        audit = AuditAssets(self.build_spec(context), self.build_stages(), translation=self.get_asset_spec)
+        spec, stages = self.build_spec(context), self.build_stages()
+        audit = AuditAssets(spec, stages, translation=self.get_asset_spec, bundle=self.bundle)
         return _definitions(audit, self.build_assets(audit), self.build_checks(audit))
 
 

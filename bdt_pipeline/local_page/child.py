@@ -102,26 +102,31 @@ class Audit:
         Name of the specification in the working directory.
     folder : str
         Folder for the report.
+    ledger : str
+        Folder of the ledger of looks.
     titles : tuple of str
         Its stages.
     """
 
     spec: str
     folder: str
+    ledger: str
     titles: tuple[str, ...]
 
     def run(self, tell: Tell) -> End:
         """Audit, and write the report."""
         from bdt_core.audit import audit
+        from bdt_core.sealed.looking import looking
         from bdt_core.spec import load_spec
 
         spec = load_spec(self.spec)
-        result = audit(
-            None,
-            spec,
-            progress=lambda title, done, steps: tell(Step(title, done, steps)),
-            notice=lambda sentence: tell(Notice(sentence)),
-        )
+        with looking(Path(self.ledger), spec, "page") as look:
+            result = audit(
+                None,
+                spec,
+                progress=lambda title, done, steps: tell(Step(title, done, steps)),
+                notice=lambda sentence: tell(Notice(sentence)),
+            ).recorded(look)
         result.write(Path(self.folder))
         return Written()
 

@@ -15,6 +15,7 @@ import yaml
 from bdt_core.errors import BDTError
 from bdt_core.spec import parse_spec
 from bdt_core.stages import titles_of
+from bdt_pipeline.commands.console import REPORTS
 from bdt_pipeline.local_page.child import Audit, Failure, Look, Looked, Written
 from bdt_pipeline.local_page.upload import safe_name
 from bdt_pipeline.local_page.work import Work
@@ -175,7 +176,7 @@ class Visit:
             self.spec = self.answers.specification(self.table, self.reading, language)
             (self._beside / self.spec_file).write_text(self.spec, encoding="utf-8")
             titles = titles_of(parse_spec(yaml.safe_load(self.spec), self.spec_file))
-            self._begin(Audit(self.spec_file, str(self._new("report")), titles))
+            self._begin(Audit(self.spec_file, str(self._new("report")), str(REPORTS.resolve()), titles))
         return is_other
 
     def stop(self) -> None:

@@ -42,6 +42,11 @@ def storage_root(instance: dg.DagsterInstance, base_path: str | None = None) -> 
     return _usable(base_path or os.environ.get(STORAGE_VARIABLE) or instance.storage_directory())
 
 
+def local_folder(root: UPath) -> Path | None:
+    """The folder on this machine that a storage is; None where it is elsewhere."""
+    return Path(root.path) if root.protocol in ("", "file", "local") else None
+
+
 def storage_named(storage: str | None) -> UPath | None:
     """Folder under which everything is kept, as a command line finds it; None where nobody says which.
 

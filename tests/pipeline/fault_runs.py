@@ -123,7 +123,8 @@ class Place:
         found = set()
         for path in self.values.rglob("*"):
             parts = ["RUN" if RUN.fullmatch(one) else one for one in path.relative_to(self.values).parts]
-            if path.is_file() and not any(one.startswith(".") for one in parts):
+            is_of_looks = path.parent == self.values  # times and ids stand in there; its chain is looked at by itself
+            if path.is_file() and not is_of_looks and not any(one.startswith(".") for one in parts):
                 found.add(("/".join(parts), path.read_bytes()))
         return found
 

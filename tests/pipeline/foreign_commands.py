@@ -159,7 +159,29 @@ def reads(script: str) -> bool:
     return subprocess.run(["bash", "-n"], input=script, text=True, capture_output=True, check=False).returncode == 0
 
 
+def ssh_keygen(words: list[str]) -> list[list[str]]:
+    """Signatures are for our purpose, and of files that there are."""
+    from bdt_core.sealed.signing import NAMESPACE
+
+    words, read = (words[: words.index("<")], words[words.index("<") + 1 :]) if "<" in words else (words, [])
+    found = asked(words, "-t", "-f", "-C", "-Y", "-I", "-n", "-s")
+    if found.Y is None:
+        assert found.t == "ed25519"
+    else:
+        assert found.n == NAMESPACE
+        assert [f"{file}.sig" for file in read] == [found.s]
+    return []
+
+
+def unzip(words: list[str]) -> list[list[str]]:
+    """What is taken out of a bundle is in it."""
+    from bdt_core.sealed.bundle import MANIFEST, SIGNATURE
+
+    assert set(words[1:]) <= {MANIFEST, SIGNATURE}
+    return []
+
+
 CHECKS: dict[str, Check] = {
     "docker": docker, "kubectl": kubectl, "sed": sed, "oauth2-proxy": oauth2_proxy, "export": export, "pipx": pipx,
-    "cp": cp, "bash": bash, "pytest": pytest,
+    "cp": cp, "bash": bash, "pytest": pytest, "ssh-keygen": ssh_keygen, "unzip": unzip,
 }  # fmt: skip

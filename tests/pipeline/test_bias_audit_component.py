@@ -86,7 +86,14 @@ CASES: dict[str, Any] = {
     },
     "large_rows": 5000,
     "engine": {"dask": {"local_workers": 2, "memory_limit": "2 GiB"}},
-    "significance": {"alpha": 0.01, "test": "welch", "correction": "bh", "min_rows": 20, "permutations": 99},
+    "significance": {
+        "alpha": 0.01,
+        "test": "welch",
+        "correction": "bh",
+        "min_rows": 20,
+        "permutations": 99,
+        "alpha_of_all_looks": 0.01,
+    },
     "groups": {
         "facets": ["sex", ["sex", "race"]],
         "label": "repaid",
@@ -137,6 +144,9 @@ CASES: dict[str, Any] = {
         {"check": "worst_cluster", "max_difference": 0.3},
     ],
     "require": "majority",
+    "sealed": "required",
+    "seal": "kept/loans.seal.json",
+    "looks": 5,
     "favourable": "negative",
     "partition_by": {"time": "daily", "start": "2026-01-01", "dynamic": None},
     "inbox": {"folder": "inbox", "pattern": "*.csv", "settle": 1.0, "every": 60},
@@ -255,7 +265,7 @@ def test_the_registry_of_other_projects_finds_it() -> None:
 
 def test_editors_get_a_schema_with_descriptions() -> None:
     schema = BiasAudit.model().model_json_schema()
-    assert set(schema["properties"]) == {*AuditSpec.model_fields, "translation"}
+    assert set(schema["properties"]) == {*AuditSpec.model_fields, "bundle", "translation"}
     assert all(one["description"] for one in schema["properties"].values())
     assert schema["properties"]["clustering"]["properties"]["max_iter"]["description"]
 

@@ -88,7 +88,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def requirements_of(wheel: Path) -> list[str]:
     with zipfile.ZipFile(wheel) as archive:
         (name,) = [one for one in archive.namelist() if one.endswith("/METADATA")]
-        return Parser().parsestr(archive.read(name).decode()).get_all("Requires-Dist", [])
+        required = Parser().parsestr(archive.read(name).decode()).get_all("Requires-Dist", [])
+    return [one for one in required if "extra ==" not in one]
 
 
 @pytest.fixture(scope="session")
@@ -464,7 +465,8 @@ def test_the_gates_distribution_is_the_whole_without_the_orchestration(wheel: Pa
         if path.is_file() and "__pycache__" not in path.parts
     }
     with zipfile.ZipFile(wheel) as archive:
-        assert {one for one in archive.namelist() if ".dist-info/" not in one} == sources
+        verifier = "bdt_core/sealed/recompute.py"  # stands beside the packages in the sources
+        assert {one for one in archive.namelist() if ".dist-info/" not in one} == sources | {verifier}
 
 
 SEVERAL = """

@@ -132,7 +132,7 @@ def test_a_form_goes_into_a_file_and_the_verdict_onto_the_screen(
     assert result.exit_code == 0
     assert result.stdout.startswith("PASS: loans: ")
     assert len(check_junit((tmp_path / "ci" / "gate.xml").read_text())) == 1
-    assert {one.name for one in tmp_path.iterdir()} == {"ci", "loans.csv", "loans.yaml"}
+    assert {one.name for one in tmp_path.iterdir()} == {"bdt-reports", "ci", "loans.csv", "loans.yaml"}
 
 
 def test_a_limit_that_blocks_when_it_cannot_tell_exits_1(

@@ -25,6 +25,7 @@ from upath import UPath
 
 from bdt_core.errors import OutputError
 from bdt_core.report import write_reports
+from bdt_core.sealed.ledger import Ledger
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.resources.history_store import HistoryStore
 from bdt_pipeline.resources.storage import write_folder
@@ -98,6 +99,7 @@ def test_a_run_that_is_killed_at_every_file_of_every_asset(
         failed = place.broken()
     assert code == 0
     assert place.files() == expected
+    assert Ledger(place.values).read().problems == ()
     assert batches(place) == list(DAYS)
     struck = {tuple(json.loads(line)) for line in place.hits.read_text().splitlines()}
     assert struck == kill

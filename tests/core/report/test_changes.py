@@ -17,10 +17,8 @@ from bdt_core.errors import OutputError
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.report.changes import (
     MOST_ROWS,
-    changes_html,
-    changes_markdown,
+    changes_as_page,
     changes_page,
-    changes_pdf,
     write_changes,
 )
 from bdt_core.spec import parse_spec, reported_specification
@@ -73,7 +71,7 @@ def sample(language: str = "en", **changes: Any) -> Changes:
 
 
 def test_the_page_says_for_whom_and_how_surely() -> None:
-    told = changes_markdown(sample())
+    told = changes_as_page(sample()).markdown()
     assert told.startswith("# Loans: for whom did it change?")
     for sentence in (
         "A is 2025, B is 2026.",
@@ -110,7 +108,7 @@ def test_the_page_says_for_whom_and_how_surely() -> None:
 )
 def test_a_limit_is_answered(verdict: Any, title: str, more: str) -> None:
     judged = HeldToLimit(0.02, verdict, "sex is Female", 0.1, 0.06, 0.14)
-    told = changes_markdown(sample(limit=judged))
+    told = changes_as_page(sample(limit=judged)).markdown()
     assert f"## May B take the place of A? {title}" in told
     assert "Allowed is that a group is worse off by 2 of 100 at most" in told
     assert more in told
@@ -118,14 +116,14 @@ def test_a_limit_is_answered(verdict: Any, title: str, more: str) -> None:
 
 
 def test_not_certain_is_never_said_to_be_no_change() -> None:
-    told = changes_markdown(sample(groups=(group(BIG, UNTOLD, UNTOLD),)))
+    told = changes_as_page(sample(groups=(group(BIG, UNTOLD, UNTOLD),))).markdown()
     assert "## It cannot be told whether anybody is better or worse off" in told
     assert "For no group is that certain. That does not prove that nobody is worse off" in told
     assert "no change" not in told.replace("“Cannot tell” is not “no change”", "")
 
 
 def test_other_people_are_called_others() -> None:
-    told = changes_markdown(sample(people=People(None, 2000, 1500), narrower=None))
+    told = changes_as_page(sample(people=People(None, 2000, 1500), narrower=None)).markdown()
     assert "2,000 people in A, and 1,500 people in B who are others." in told
     assert "whether the system or the people did" in told
     assert "times as precise" not in told
@@ -133,7 +131,7 @@ def test_other_people_are_called_others() -> None:
 
 def test_where_higher_is_better_less_is_worse() -> None:
     worse = Change(0.30, 0.20, -0.10, -0.14, -0.06, "worse")
-    told = changes_markdown(sample(better="higher", overall=UNTOLD, groups=(group(SEX, worse),)))
+    told = changes_as_page(sample(better="higher", overall=UNTOLD, groups=(group(SEX, worse),))).markdown()
     assert "- **Sex is Female**: 30 of 100 in A, 20 of 100 in B. That is at least 6 fewer of 100." in told
     assert "up to 2 fewer of 100 is possible" in told
 
@@ -144,21 +142,21 @@ def test_numbers_that_are_no_rates_have_their_unit() -> None:
     }  # fmt: skip
     said = reported_specification(parse_spec(spec))
     change = Change(20.25, 23.5, 3.25, 1.5, 5.0, "worse")
-    told = changes_markdown(
+    told = changes_as_page(
         sample(is_rate=False, spec_a=said, spec_b=said, overall=change, groups=(), too_small=(), statements=1)
-    )
+    ).markdown()
     assert "Everybody together: 20.2 days in A, 23.5 days in B. That is at least 1.5 days higher." in told
     assert "**All groups, in days**" in told
 
 
 def test_dutch_has_no_english_words_and_dutch_numbers() -> None:
-    told = changes_markdown(sample("nl", limit=HeldToLimit(0.02, "fail", None, 0.1, 0.06, 0.14)))
+    told = changes_as_page(sample("nl", limit=HeldToLimit(0.02, "fail", None, 0.1, 0.06, 0.14))).markdown()
     assert told.startswith("# Leningen: voor wie is er iets veranderd?")
     assert "| Geslacht is vrouw<br>*900 mensen* | 20,0 | 30,0 | +10,0<br>*+6,0 tot +14,0* | slechter |" in told
     assert "2,1 keer zo precies" in told
     english = {"the", "and", "of", "people", "worse", "better", "who", "more", "is not", "cannot", "group", "that"}
     assert english & set(re.findall(r"[a-z]+", told.lower())) == {"of"}  # which is Dutch, too
-    apart = changes_markdown(sample("nl", people=People(None, 2000, 1500), narrower=None, groups=()))
+    apart = changes_as_page(sample("nl", people=People(None, 2000, 1500), narrower=None, groups=())).markdown()
     assert english & set(re.findall(r"[a-z]+", apart.lower())) <= {"of"}
 
 
@@ -166,23 +164,23 @@ def test_dutch_has_no_english_words_and_dutch_numbers() -> None:
 def test_all_forms_say_the_same_on_one_sheet(language: str) -> None:
     many = tuple(group(replace(SEX, values=(f"level {one}",)), WORSE, UNTOLD) for one in range(MOST_ROWS + 3))
     found = sample(language, groups=many)
-    html, pdf = changes_html(found), changes_pdf(found)
+    html, pdf = changes_as_page(found).html(), changes_as_page(found).pdf()
     assert f'<html lang="{language}">' in html
     assert "<script" not in html
     (sheet,) = pypdf.PdfReader(io.BytesIO(pdf)).pages
     text = " ".join(sheet.extract_text().split())
-    for form in (html, text, changes_markdown(found)):
+    for form in (html, text, changes_as_page(found).markdown()):
         assert "level 0" in form
         assert f"level {MOST_ROWS - 1}" in form
         assert f"level {MOST_ROWS}" not in form
         assert "comparison.json" in form
-    assert changes_pdf(found) == pdf
+    assert changes_as_page(found).pdf() == pdf
 
 
 def test_names_are_escaped() -> None:
     bad = replace(SEX, values=("<script>alert(1)</script> **x** [y](http://z)\x1b[31m",))
     found = sample(groups=(group(bad, WORSE),), name_b="<b>B</b>")
-    html, told = changes_html(found), changes_markdown(found)
+    html, told = changes_as_page(found).html(), changes_as_page(found).markdown()
     assert "<script" not in html
     assert "<b>" not in html
     assert "\x1b" not in html + told

@@ -208,7 +208,7 @@ def test_a_leak_of_another_outcome_is_left_out(table: pd.DataFrame) -> None:
 def test_an_audit_that_fails_leads_back_to_the_questions(given: Answers, tmp_path: Path) -> None:
     (tmp_path / "report").mkdir()
     visit = Visit(tmp_path, table="loans.csv", answers=given)
-    task = Audit("loans.yaml", str(tmp_path / "report"), ("read the table",))
+    task = Audit("loans.yaml", str(tmp_path / "report"), str(tmp_path), ("read the table",))
     visit.work = SimpleNamespace(task=task, end=None, step=None, notices=["It is wide."])  # type: ignore[assignment]
     assert visit.place == "auditing"
     visit.work.end = Failure("The bias variable (y) is missing in all 400 rows. There is nothing to audit.")

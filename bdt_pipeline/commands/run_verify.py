@@ -1,0 +1,82 @@
+"""``bdt verify``: what of a bundle, a report, an attestation or a ledger holds."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import bdt_core
+from bdt_core.errors import SpecError
+from bdt_core.report.catalogue import sayings
+from bdt_core.said import say
+from bdt_core.sealed.attestation import REPORT, AuditFiles, subject_of
+from bdt_core.sealed.verify import Asked, checks_of, exit_code
+from bdt_core.spec import LANGUAGES, parse_spec
+from bdt_pipeline.commands.printing import put
+
+_CORE = Path(bdt_core.__file__).parent
+_VERIFIER = (_CORE / "sealed" / "recompute.py", _CORE.parent / "verifier" / "recompute.py")
+"""Where it is installed, and where it is in the repository."""
+_MARKS = {True: "Holds: {what}", False: "Does not hold: {what}", None: "Not checked: {what}"}
+
+
+def run_verify(
+    path: Path,
+    key: Path | None,
+    subject: str | None,
+    passed: bool,
+    data: str | None,
+    ledger: Path | None,
+    language: str | None,
+) -> int:
+    """Check, print a line for each answer, and give the exit code.
+
+    Raises
+    ------
+    BDTError
+        Something cannot be read, or is asked that needs a key.
+    """
+    if (passed or subject is not None) and key is None:
+        raise SpecError("--subject and --passed need --key: without a key anybody can have written what is checked.")
+    if language is not None and language not in LANGUAGES:
+        raise SpecError(f"--language: one of {', '.join(LANGUAGES)}.")
+    about = None if subject is None else subject_of(subject)["digest"]["sha256"]
+    asked = Asked(key, about, passed, ledger)
+    if data is not None:
+        asked = replace(asked, fingerprint=partial(fingerprint_of, data=data), recompute=partial(recomputed, data=data))
+    checks, own = checks_of(path, asked)
+    said = sayings(language or own)
+    for check in checks:
+        put(said(say(_MARKS[check.holds], what=check.sentence)))
+    return exit_code(checks)
+
+
+def fingerprint_of(report: AuditFiles, data: str) -> str:
+    """The fingerprint of a table, read as the report's specification reads it.
+
+    Raises
+    ------
+    BDTError
+        The table cannot be read, or is not one that the specification can audit.
+    """
+    from bdt_core.shards.opening import open_table
+
+    source = {"path": data, "sql": None, "database": None, "asset": None, "partition": None}
+    spec = report.document["spec"]
+    changed = spec | {"source": spec["source"] | source, "partition_by": None, "inbox": None}
+    with open_table(None, parse_spec(changed, "The report's specification")) as opened:
+        return opened.table.fingerprint
+
+
+def recomputed(report: AuditFiles, data: str) -> str:
+    """What the independent verifier prints of a report and its table; nothing where it cannot read them."""
+    verifier = next(path for path in _VERIFIER if path.is_file())
+    with TemporaryDirectory() as folder:
+        path = Path(folder) / REPORT
+        path.write_bytes(report.files[REPORT])
+        command = [sys.executable, "-I", str(verifier), str(path), data]
+        return subprocess.run(command, capture_output=True, text=True, check=False).stdout
