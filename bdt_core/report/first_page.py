@@ -32,8 +32,6 @@ from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
 from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
 from bdt_core.said import AsItIs, Text
-from bdt_core.sealed.looks import said_looks
-from bdt_core.sealed.seal import said_plan
 
 if TYPE_CHECKING:
     from bdt_core.groups.conditions import GroupCondition
@@ -518,6 +516,8 @@ def _in_language(document: Printed, sentences: Iterable[Text]) -> tuple[Text, ..
 
 
 def _first_page(document: Printed) -> FirstPage:
+    from bdt_core.sealed.looks import said_looks  # which loads numpy
+    from bdt_core.sealed.seal import said_plan
     from bdt_core.spec import About  # which reads YAML
     from bdt_core.spec.factor import factors_in
 
