@@ -25,6 +25,7 @@ from bdt_core.sealed.canonical import canonical_bytes
 from bdt_core.words import count
 
 FILE, HEAD, LOCK = "looks.jsonl", "looks.head", "looks.lock"
+FILES = frozenset({FILE, HEAD, LOCK})
 MISSING, UNLISTED = "lines_missing", "reports_unlisted"
 """Members of a line: what was noticed when it was written."""
 _OF_A_LOOK, _REPORTS_READ = f'"schema_minor": {SCHEMA_MINOR}'.encode(), 100

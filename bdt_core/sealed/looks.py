@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import takewhile
 from typing import Any, Literal
 
 from bdt_core.result import Part
@@ -156,6 +157,9 @@ class LookFacts:
 def looks_before(chain: Chain, look: str, facts: LookFacts, alpha: float) -> Looks:
     """What a ledger tells of a look that is about to end.
 
+    The same table by the same plan has the same answer however often it is asked for. So of looks that have the same
+    answer the first counts: a later one is no further look, and is told what the first was told.
+
     Parameters
     ----------
     chain : Chain
@@ -166,15 +170,18 @@ def looks_before(chain: Chain, look: str, facts: LookFacts, alpha: float) -> Loo
     alpha : float
         Level of the tests of this look.
     """
-    others = [entry for entry in _entries(chain, facts) if entry.look != look and entry.is_before(facts)]
-    last = {entry.facts.same_answer: entry.look for entry in others}
-    before = [entry for entry in others if last[entry.facts.same_answer] == entry.look]
+    entries = [entry for entry in _entries(chain, facts) if entry.look != look]
+    mine = next((entry.look for entry in entries if entry.facts.same_answer == facts.same_answer), look)
+    until = list(takewhile(lambda event: (event["event"], event["look"]) != ("ended", mine), chain.events))
+    had = {event["look"] for event in until if event["event"] == "ended"}
+    firsts = {entry.facts.same_answer: entry for entry in reversed(entries) if entry.look in had}
+    before = [entry for entry in entries if entry in firsts.values() and entry.is_before(facts)]
     followed = [*(entry.facts for entry in before), facts][1:]
     earlier = tuple(entry.as_told(following) for entry, following in zip(before, followed, strict=True))
     answered = {event["look"] for event in chain.events if event["event"] == "ended"}
     stopped = sum(
         event["event"] == "begun" and _stopped_before(event, facts) and event["look"] not in {look, *answered}
-        for event in chain.events
+        for event in until
     )
     false_alarms = 1.0 - (1.0 - alpha) ** _number(earlier)
     return Looks(earlier=earlier, stopped=stopped, false_alarms=false_alarms, problems=chain.problems)
@@ -299,12 +306,7 @@ class _Entry:
     common: Overlap | None
 
     def is_before(self, facts: LookFacts) -> bool:
-        """Whether it was at some of the same people; or of the same audit, where the columns do not tell.
-
-        The same table by the same plan has the same answer however often it is asked for: that is no further look.
-        """
-        if self.facts.same_answer == facts.same_answer:
-            return False
+        """Whether it was at some of the same people; or of the same audit, where the columns do not tell."""
         return self.facts.name == facts.name if self.common is None else self.common.is_any
 
     def as_told(self, following: LookFacts) -> EarlierLook:

@@ -15,6 +15,7 @@ import pytest
 import yaml
 from typer.testing import CliRunner, Result
 
+from bdt_core.sealed.ledger import FILES
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.cli import app
 from tests.pipeline.test_history import by_day, people, run_part
@@ -101,7 +102,8 @@ def test_nothing_is_kept_where_nobody_says_where(by_day: AuditSpec, tmp_path: Pa
     before = set(tmp_path.rglob("*"))
     quiet = bdt("gate", written(by_day, tmp_path), "--partition", "2026-01-05")
     assert (quiet.exit_code, quiet.stderr) == (1, "")
-    assert set(tmp_path.rglob("*")) - before == {tmp_path / "loans.yaml"}
+    ledger = {tmp_path / "bdt-reports", *(tmp_path / "bdt-reports" / name for name in FILES)}
+    assert set(tmp_path.rglob("*")) - before == {tmp_path / "loans.yaml", *ledger}
     asked = bdt("gate", written(by_day, tmp_path, history={"look_back": 5}), "--partition", "2026-01-05")
     assert "Nothing is recorded in the history: name the audits' storage with --storage" in asked.stderr
     nobody = written(by_day, tmp_path, protected=[], groups={"facets": []}, gate=[])

@@ -15,6 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bdt_core import audit
+from bdt_core.sealed.ledger import FILES
 from bdt_pipeline.cli import app
 from tests.core.public.test_python_api import people
 
@@ -80,7 +81,7 @@ def test_people_are_named_by_the_key_where_there_is_one(tmp_path: Path) -> None:
 def test_without_the_option_there_is_no_such_file(tmp_path: Path) -> None:
     spec, _ = written(tmp_path)
     assert run(spec, "--out", tmp_path / "report")[0] == 0
-    assert {one.name for one in tmp_path.iterdir()} == {"people.csv", "people.yaml", "report"}
+    assert {one.name for one in tmp_path.iterdir()} == {"people.csv", "people.yaml", "report", *FILES}
 
 
 def test_it_goes_with_no_form_for_publication(tmp_path: Path) -> None:
@@ -126,7 +127,7 @@ def test_a_full_disk_is_named_and_leaves_nothing(tmp_path: Path) -> None:
     )
     assert done.returncode == 2
     assert done.stderr.endswith("Error: --members cannot be written to m.csv: File too large. Name another file.\n")
-    assert {one.name for one in tmp_path.iterdir()} == {"people.csv", "people.yaml"}
+    assert {one.name for one in tmp_path.iterdir()} == {"people.csv", "people.yaml", *FILES}
 
 
 def test_help_says_that_it_names_people() -> None:

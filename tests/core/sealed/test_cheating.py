@@ -142,12 +142,16 @@ def test_a_recipe_is_told_on_page_1(recipe: str, folder: Path) -> None:
 
 def test_the_same_look_again_is_no_further_one_and_gives_the_same_report(folder: Path) -> None:
     """Its answer is the same however often it is asked for."""
-    first, again = (looked_at(folder, FRAME[FRAME.columns[::-1]].sample(frac=1.0, random_state=n)) for n in (1, 2))
+    turned = FRAME[FRAME.columns[::-1]]
+    first, again = (looked_at(folder, turned.sample(frac=1.0, random_state=n)) for n in (1, 2))
     assert page_1(first) == page_1(again) == ""
     assert first.document == again.document
-    looked_at(folder, FRAME, name="other")
-    third = looked_at(folder, FRAME)
-    assert len(third.document["looks"]["earlier"]) == 1
+    other = looked_at(folder, FRAME, name="other")
+    assert len(other.document["looks"]["earlier"]) == 1
+    assert looked_at(folder, turned).document == first.document
+    assert looked_at(folder, FRAME, name="other").document == other.document
+    third = looked_at(folder, FRAME, name="third")
+    assert [one["name"] for one in third.document["looks"]["earlier"]] == ["loans", "other"]
 
 
 def test_another_kind_of_file_is_known(folder: Path, tmp_path: Path) -> None:
@@ -180,7 +184,8 @@ def test_a_clock_that_was_turned_back_is_told(folder: Path, monkeypatch: pytest.
 def test_a_look_that_was_stopped_is_counted(folder: Path) -> None:
     with pytest.raises(KeyboardInterrupt), looking(folder, parse_spec({**SPEC, "gate": []}), "gate"):
         raise KeyboardInterrupt
-    assert "One more was stopped" in page_1(looked_at(folder, FRAME))
+    assert "One more was stopped" in page_1(looked_at(folder, FRAME, split={"random_state": 7}))
+    assert page_1(looked_at(folder, FRAME)) == ""  # that look came before
 
 
 def test_a_look_that_cannot_be_recorded_says_so(tmp_path: Path) -> None:
