@@ -472,10 +472,14 @@ def dossier(
 @_reported
 def attest(
     folder: Annotated[Path, typer.Argument(metavar="REPORT_FOLDER", help="Folder with a report.json.")],
-    subject: Annotated[
-        str, typer.Option(help="What was audited: the file of the model or of its predictions, or sha256:DIGITS.")
-    ],
     key: Annotated[Path, typer.Option(help="Private Ed25519 key, as ssh-keygen -t ed25519 makes it, or PEM.")],
+    subject: Annotated[
+        str | None,
+        typer.Option(
+            help="What was audited: the file of the model or of its predictions, or sha256:DIGITS. "
+            "Default: about.model_file, as it was when the audit was made."
+        ),
+    ] = None,
     name: Annotated[str | None, typer.Option(help="What the subject is called. Default: the file's name.")] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="File to write. Default: attestation.intoto.jsonl in the folder.")
@@ -751,8 +755,15 @@ def looks(
         Path | None, typer.Argument(help="Where looks.jsonl stands. Default: BDT_LOOKS, else bdt-reports.")
     ] = None,
     name: Annotated[str | None, typer.Option(help="Looks of this audit alone.")] = None,
+    storage: Annotated[
+        str | None,
+        typer.Option(help="Storage of the audit's batches: what all of them show together stands on the page, too."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the page: looks.html, looks.pdf, looks.md, looks.json.")
+    ] = None,
+    key: Annotated[
+        Path | None, typer.Option(help="Private Ed25519 key that signs each of these files, as FILE.sig beside it.")
     ] = None,
     language: Annotated[str, typer.Option(help="Language of the page: en or nl.")] = "en",
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
@@ -764,10 +775,11 @@ def looks(
     \b
     Example:  bdt looks
               bdt looks bdt-reports --name loans --out history
+              bdt looks bdt-reports --name loans --storage audits --out history --key ~/.ssh/id_ed25519
     """
     from bdt_pipeline.commands.show_looks import show_looks
 
-    raise typer.Exit(show_looks(folder, name, out, language))
+    raise typer.Exit(show_looks(folder, name, storage, out, key, language))
 
 
 @app.command()

@@ -33,6 +33,7 @@ from bdt_core.said import Text
 from bdt_core.sealed.answer import GateAnswer
 from bdt_core.sealed.looks import Looks
 from bdt_core.sealed.seal import SealedPlan
+from bdt_core.sealed.subject import AuditedFile
 from bdt_core.sentences import sentences_of
 from bdt_core.significance.clusters import WithoutOthers
 from bdt_core.significance.repeats import PermutedProcedure, RepeatedSplits
@@ -365,6 +366,7 @@ class Document(Part):
     mitigation: Mitigated | None = None
     drawn: DrawnParts | None = None
     seal: SealedPlan | None = None
+    subject: AuditedFile | None = None
     looks: Looks | None = None
     warnings: tuple[Text, ...]
 
@@ -376,6 +378,7 @@ class Document(Part):
             for name in (
                 "drawn",
                 "seal",
+                "subject",
                 "looks",
                 "class_outcomes",
                 "selection_rules",

@@ -29,6 +29,7 @@ from bdt_core.report.wording import who_is_in
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION
 from bdt_core.said import AsItIs, Column, Level, joined, of_ours, say
 from bdt_core.sealed.seal import lacks, sealed_plan
+from bdt_core.sealed.subject import audited_file
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.significance.features import ColumnDifference, FeatureDifferences
 from bdt_core.spec import SAID, AuditSpec, reported_specification
@@ -106,6 +107,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         else parts.Mitigated(**vars(mitigation), recommendations=recommend(mitigation, judged.limits)),
         drawn=_drawn(findings) if test.is_large else None,
         seal=seal,
+        subject=audited_file(spec),
         warnings=(
             *direction_warnings(spec.bias_variable),
             *test.warnings,

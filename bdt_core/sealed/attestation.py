@@ -31,6 +31,7 @@ BIAS_AUDIT = "urn:bdt:attestation:bias-audit:v0.1"
 ATTESTATION = "attestation.intoto.jsonl"
 """The file's name, where none is asked for."""
 Statement = dict[str, Any]
+_NO_MODEL_FILE = "The specification named no about.model_file"
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _RESULTS: Mapping[str, str] = {"pass": "PASSED", "fail": "FAILED"}
 _OF_LIMIT = ("check", "verdict", "sentence", "value", "low", "high", "minimum", "maximum")
@@ -156,6 +157,39 @@ def subject_of(subject: str, name: str | None = None) -> dict[str, Any]:
             raise SpecError("--subject: after sha256: there are 64 hexadecimal digits. Or name the file itself.")
         return {"name": name or "subject", "digest": {"sha256": known[1]}}
     return {"name": name or Path(subject).name, "digest": {"sha256": digest_of_file(subject)}}
+
+
+def subject_of_report(report: AuditFiles, subject: str | None, name: str | None = None) -> dict[str, Any]:
+    """The model or the predictions that a statement of a report is about.
+
+    Parameters
+    ----------
+    report : AuditFiles
+    subject : str or None
+        As `subject_of` takes it; None for the file that the audit was made of (``about.model_file``).
+    name : str, optional
+        What it is called; by default the file's name.
+
+    Raises
+    ------
+    SpecError
+        The audit names no file and no subject is given, or another one is given.
+    SourceError
+        The file cannot be read.
+    """
+    known = report.document.get("subject") or {"name": None, "sha256": None}
+    given = None if subject is None else subject_of(subject, name)
+    if known["sha256"] is None and given is None:
+        unread = f"about.model_file is {known['name']}, which could not be read" if known["name"] else _NO_MODEL_FILE
+        raise SpecError(f"{unread} when the audit was made. Name the file of the model or its predictions: --subject.")
+    if given is None:
+        return {"name": name or known["name"], "digest": {"sha256": known["sha256"]}}
+    if known["sha256"] not in (None, given["digest"]["sha256"]):
+        raise SpecError(
+            f"--subject: {subject} is not the file that was audited: {known['name']} (about.model_file) had the "
+            f"SHA-256 {known['sha256']}. Audit the new one, or leave --subject out."
+        )
+    return given
 
 
 def attest(report: AuditFiles, subject: Mapping[str, Any], key: Path) -> bytes:

@@ -83,6 +83,10 @@ class Chain:
         problems += [] if missing is None else [missing]
         return cls(tuple(events), hashes[-1], len(lines), tuple(problems), missing is not None)
 
+    def has_begun(self, look: str) -> bool:
+        """Whether a look stands in it."""
+        return any(event["event"] == "begun" and event["look"] == look for event in self.events)
+
 
 def _event(line: bytes) -> Event | None:
     try:
@@ -139,8 +143,8 @@ class Ledger:
         content, end = _bytes(self.path), _bytes(self.folder / HEAD)
         return Chain.of(content or b"", None if end is None else _of_end(end))
 
-    def append(self, event: Callable[[Chain], Event]) -> None:
-        """Add a line, made of the ledger as it is; the line is on the disk when this returns.
+    def append(self, event: Callable[[Chain], Event | None]) -> None:
+        """Add a line, made of the ledger as it is, or none; the line is on the disk when this returns.
 
         Raises
         ------
@@ -152,8 +156,10 @@ class Ledger:
             noticed: dict[str, Any] = {MISSING: True} if chain.misses_lines else {}
             unlisted = 0 if chain.lines else self._reports_of_looks()
             noticed |= {UNLISTED: unlisted} if unlisted else {}
-            line = canonical_bytes({**event(chain), **noticed, "previous": chain.head})
-            self._append(line, chain.lines)
+            added = event(chain)
+            if added is not None:
+                line = canonical_bytes({**added, **noticed, "previous": chain.head})
+                self._append(line, chain.lines)
 
     @contextmanager
     def _locked(self) -> Iterator[None]:

@@ -54,11 +54,11 @@ class RecordedLook:
     problem: Text | None = None
 
     def begin(self) -> None:
-        """Record that it begins; where that cannot be written, the report says so."""
+        """Record that it begins, unless that stands there; where it cannot be written, the report says so."""
         plan = plan_of(self.spec)
         event = {"name": self.spec.name, "door": self.door, "plan": plan, "seal": seal_digest(self.spec)}
         event |= {"plan_digest": digest(plan), "version": installed_version()}
-        self._record(lambda _: {"event": "begun", **event})
+        self._record(lambda chain: None if chain.has_begun(self.id) else {"event": "begun", **event})
 
     def stop(self, error: BaseException) -> None:
         """Record that it ended without an answer."""
@@ -96,14 +96,14 @@ class RecordedLook:
         before = self._record(line)
         return told(before)
 
-    def _record(self, event: Callable[[Chain], Event]) -> Chain:
+    def _record(self, event: Callable[[Chain], Event | None]) -> Chain:
         """Add a line, and give the ledger before it; the first problem that prevents it is kept."""
         before = Chain.of(b"", None)
 
-        def dated(chain: Chain) -> Event:
+        def dated(chain: Chain) -> Event | None:
             nonlocal before
-            before = chain
-            return {"look": self.id, "time": now(), **event(chain)}
+            before, said = chain, event(chain)
+            return None if said is None else {"look": self.id, "time": now(), **said}
 
         if self.ledger is None:
             self.problem = say("this look cannot be recorded: set BDT_LOOKS to a folder on this machine")
@@ -116,7 +116,7 @@ class RecordedLook:
 
 
 @contextmanager
-def looking(folder: Path | None, spec: AuditSpec, door: Door) -> Iterator[RecordedLook]:
+def looking(folder: Path | None, spec: AuditSpec, door: Door, look_id: str | None = None) -> Iterator[RecordedLook]:
     """A look: it is recorded that it begins, and how it ends.
 
     Parameters
@@ -126,21 +126,29 @@ def looking(folder: Path | None, spec: AuditSpec, door: Door) -> Iterator[Record
     spec : AuditSpec
     door : {"audit", "gate", "dagster", "page"}
         Which way the audit was asked for.
+    look_id : str, optional
+        Of a look that may have begun in another process; by default a new one.
 
     Yields
     ------
     RecordedLook
         Whose `end` has to be called with the report.
     """
-    named = os.environ.get(VARIABLE)
-    place = Path(named) if named else folder
-    look = RecordedLook(None if place is None else Ledger(place), spec, door)
-    look.begin()
+    look = begun_look(folder, spec, door, look_id)
     try:
         yield look
     except BaseException as error:
         look.stop(error)
         raise
+
+
+def begun_look(folder: Path | None, spec: AuditSpec, door: Door, look_id: str | None = None) -> RecordedLook:
+    """A look of which it is recorded that it begins, and that ends elsewhere; arguments are those of `looking`."""
+    named = os.environ.get(VARIABLE)
+    place = Path(named) if named else folder
+    look = RecordedLook(None if place is None else Ledger(place), spec, door, look_id or uuid.uuid4().hex)
+    look.begin()
+    return look
 
 
 def now() -> str:

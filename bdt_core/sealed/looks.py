@@ -244,6 +244,8 @@ class LookHistory(Part):
         Hash of its last line.
     problems : tuple of Text
         What does not fit in it.
+    batches : tuple of Text
+        What all batches of the audit show together, where its history was read, too.
     """
 
     name: str | None
@@ -251,6 +253,7 @@ class LookHistory(Part):
     lines: int
     head: str
     problems: tuple[Text, ...]
+    batches: tuple[Text, ...] = ()
 
 
 def history_of_looks(chain: Chain, name: str | None = None) -> LookHistory:

@@ -1,4 +1,4 @@
-"""Checks of a bundle, a report, an attestation or a ledger: what holds, what does not, and what nobody could check."""
+"""Checks of a bundle, a report, an attestation, a ledger or its page: what holds, and what does not."""
 
 from __future__ import annotations
 
@@ -30,6 +30,9 @@ from bdt_core.sealed.ledger import HEAD, Chain, Ledger
 from bdt_core.sealed.seal import PAYLOAD as SEAL_TYPE
 from bdt_core.sealed.signing import SignatureError, names_of, public_name, ssh_verify, verify
 from bdt_core.words import count
+
+_PAGES = (".html", ".pdf", ".md")
+"""Endings of the page on looks, beside that of its data."""
 
 
 @dataclass(frozen=True)
@@ -76,7 +79,7 @@ class Asked:
 
 
 def checks_of(path: Path, asked: Asked) -> tuple[tuple[Checked, ...], str]:
-    """Check a bundle, the folder of a report, a file of attestations, a ledger, or a seal.
+    """Check a bundle, the folder of a report, a file of attestations, a ledger, the page on its looks, or a seal.
 
     Parameters
     ----------
@@ -104,6 +107,8 @@ def checks_of(path: Path, asked: Asked) -> tuple[tuple[Checked, ...], str]:
         return (*_of_ledger(_read_chain(path)), *beside), "en"
     if path.name.endswith(SEAL):
         return (*_of_seal(content, str(path), asked), *beside), "en"
+    if path.suffix in _PAGES or _is_of_looks(content):
+        return (*_of_page(path, content, asked), *beside), "en"
     if content[:2] != b"PK":
         return (*_of_attestations(content, asked, str(path)), *beside), "en"
     try:
@@ -126,6 +131,29 @@ def exit_code(checks: tuple[Checked, ...]) -> int:
     """
     answers = {check.holds for check in checks}
     return 1 if False in answers else 0 if True in answers else 2
+
+
+def _of_page(path: Path, content: bytes, asked: Asked) -> Iterator[Checked]:
+    """Whether a page on looks is signed, and tells of all lines that a ledger has."""
+    if not path.with_name(f"{path.name}.sig").is_file():
+        yield Checked(None if asked.key is None else False, say("Nobody signed the page."))
+    elif asked.key is None:
+        yield Checked(None, say("Somebody signed the page; name the public key with --key to check who."))
+    if asked.ledger is not None and _is_of_looks(content):
+        chain, told = _read_chain(asked.ledger), json.loads(content)
+        yield _either(
+            (chain.lines, chain.head) == (told["lines"], told["head"]),
+            say("The page tells of all lines of the ledger."),
+            say("The ledger has other lines than the page tells of."),
+        )
+
+
+def _is_of_looks(content: bytes) -> bool:
+    try:
+        data = json.loads(content)
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(data, dict) and {"looks", "lines", "head", "problems"} <= set(data)
 
 
 def _of_bundle(files: Mapping[str, bytes], report: AuditFiles, asked: Asked) -> Iterator[Checked]:
@@ -171,10 +199,19 @@ def _of_report(report: AuditFiles, chain: Chain | None, asked: Asked) -> Iterato
         )
     if asked.recompute is not None:
         yield _recomputed(asked.recompute(report))
+    audited = (document.get("subject") or {}).get("sha256")
+    if asked.subject is not None and audited is not None:
+        yield _either(
+            audited == asked.subject,
+            say("The audit is of this model or these predictions."),
+            say("The audit is of another model or other predictions."),
+        )
     if ATTESTATION in report.files:
         yield from _of_attestations(report.files[ATTESTATION], asked, ATTESTATION, report)
-    elif asked.subject is not None:
-        yield Checked(False, say("Nothing says which model or predictions were audited: there is no attestation."))
+    elif asked.subject is not None and audited is None:
+        yield Checked(
+            False, say("Nothing says which model or predictions were audited: no attestation, and no about.model_file.")
+        )
     if asked.passed:
         yield _passed({result_of(report)["result"]})
 

@@ -42,7 +42,9 @@ class About(SpecSection):
 
     system: str | None = Field(None, description="Name of the system (Annex IV 1, 29119-3, MinBZK, register).")
     version: str | None = Field(None, description="Version of the model or score (Annex IV 1-2, MinBZK, model card).")
-    model_file: str | None = Field(None, description="File of the model, for its hash (Annex IV 1-2, model card).")
+    model_file: str | None = Field(
+        None, description="File of the model or predictions, for its hash (Annex IV 1-2, model card)."
+    )
     provider: str | None = Field(None, description="Who made the system (Annex IV 1, MinBZK).")
     owner: str | None = Field(None, description="Organisation that uses it and answers for it (Annex IV 1, register).")
     purpose: str | None = Field(None, description="What it is for (Annex IV 1, register, FRIA a).")

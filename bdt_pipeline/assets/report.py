@@ -1,7 +1,6 @@
 """The asset at the end: the report, with the gate's verdict in it."""
 
 from datetime import timedelta
-from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
@@ -13,9 +12,10 @@ from bdt_core.table.environment import expanded
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.bundle import write_bundle
 from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.looks import look_of_run
 from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.resources.config import clear_failures
-from bdt_pipeline.resources.storage import local_folder, storage_root, write_folder
+from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
     dg.Noneable(str),
@@ -51,14 +51,12 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
         from bdt_core.findings import AuditFindings  # not when definitions load
         from bdt_core.report.printed import printed_once
         from bdt_core.report.write import report_bytes
-        from bdt_core.sealed.looking import looking
 
         with clear_failures():
             spec = audit.spec_of_run(context, *inputs)
             findings = AuditFindings.of({result: inputs[name] for result, name in taken.items()})
             folder = UPath(output) if output else _own_folder(context, audit)
-            place = local_folder(storage_root(context.instance, audit.storage))
-            with looking(place or Path(context.instance.storage_directory()), spec, "dagster") as look:
+            with look_of_run(context, audit, spec) as look:
                 document = audit.stages.build_document(findings, spec)
                 document = look.end(document, findings.test, report_bytes)
             served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)

@@ -10,6 +10,7 @@ from bdt_core.stages import Stages
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.large_tables import is_large_source, large_source_metadata, validated_in_shards, work_metadata
+from bdt_pipeline.assets.looks import begin_look
 from bdt_pipeline.assets.partitions import source_of_part
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.resources.config import clear_failures
@@ -37,6 +38,7 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
 
         with clear_failures(audit.quarantine(context)):
             spec = audit.spec_of_run(context)
+            begin_look(context, audit, spec)
             source = source_of_part(spec.source, context)
             large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
             if large is not None:

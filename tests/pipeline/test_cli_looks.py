@@ -10,6 +10,7 @@ from typer.testing import CliRunner
 
 from bdt_pipeline.cli import app
 from tests.core.sealed.test_cheating import FRAME
+from tests.pipeline.sealed.conftest import write_key
 
 SPEC = """name: loans
 source: {path: loans.csv}
@@ -68,3 +69,39 @@ def test_what_is_not_there_is_named(folder: Path) -> None:
     assert 'there is no "fr"' in run("looks", "--language", "fr", code=2)
     (folder / "bdt-reports" / "looks.jsonl").write_bytes(b"")
     assert "lines are missing at the end" in run("looks", code=1)
+
+
+def test_the_page_is_signed_and_checked(folder: Path) -> None:
+    run("gate", "loans.yaml", code=1)
+    write_key(folder / "clerk", 5)
+    run("looks", "--out", "history", "--key", "clerk")
+    files = {path.name for path in (folder / "history").iterdir()}
+    assert files == {f"looks.{form}{end}" for form in ("html", "pdf", "md", "json") for end in ("", ".sig")}
+    ledger = "bdt-reports/looks.jsonl"
+    for form in ("html", "pdf", "md", "json"):
+        told = run("verify", f"history/looks.{form}", "--key", "clerk.pub", "--ledger", ledger)
+        assert "Holds: Signed by SHA256:" in told
+        assert ("Holds: The page tells of all lines of the ledger." in told) == (form == "json")
+        assert "name the public key" in run("verify", f"history/looks.{form}", code=2)
+    (folder / "history" / "looks.md").write_text("# All is well")
+    assert "Does not hold" in run("verify", "history/looks.md", "--key", "clerk.pub", code=1)
+    (folder / "history" / "looks.md.sig").unlink()
+    assert "Does not hold: Nobody signed the page." in run("verify", "history/looks.md", "--key", "clerk.pub", code=1)
+    run("gate", "loans.yaml", "--data", "loans.csv", code=1)
+    told = run("verify", "history/looks.json", "--key", "clerk.pub", "--ledger", ledger, code=1)
+    assert "The ledger has other lines than the page tells of." in told
+    assert "--key needs --out" in run("looks", "--key", "clerk", code=2)
+
+
+def test_batches_of_the_audit_stand_on_the_page(folder: Path) -> None:
+    text = (folder / "loans.yaml").read_text() + "groups: {prediction: refused, positive: 1}\n"
+    (folder / "loans.yaml").write_text(text.replace("worst_group,", "declared_group,"))
+    run("gate", "loans.yaml", "--storage", "kept", code=1)
+    told = run("looks", "--name", "loans", "--storage", "kept", "--out", "history")
+    assert "1 batch, from" in told
+    page = (folder / "history" / "looks.md").read_text()
+    assert "## What all batches show together" in page
+    assert "1 batch, from" in page
+    assert "--storage needs --name" in run("looks", "--storage", "kept", code=2)
+    run("looks", "--out", "without")
+    assert "all batches" not in (folder / "without" / "looks.md").read_text()

@@ -97,7 +97,10 @@ def edited(path: Path, **members: object) -> None:
         ("report edited", "No look in the ledger wrote this report: it was changed, or is from elsewhere."),
         ("gate edited", "gate.json says something else."),
         ("old attestation", "The attestation is of another report."),
-        ("attestation taken out", "Nothing says which model or predictions were audited: there is no attestation."),
+        (
+            "attestation taken out",
+            "Nothing says which model or predictions were audited: no attestation, and no about.model_file.",
+        ),
         ("ledger cut", "The ledger: lines are missing at the end."),
         ("ledger reordered", "The ledger: lines before line 2 were changed, taken out or moved."),
         ("ledger of others", "No look in the ledger wrote this report"),
