@@ -25,6 +25,7 @@ from bdt_core.table.text_columns import (
     point_of,
     typed_values,
 )
+from bdt_core.table.workbooks import read_sheets
 from bdt_core.words import count
 
 if TYPE_CHECKING:
@@ -163,41 +164,28 @@ class SheetTable:
         return numbers.fillna(read.astype("float64"))
 
     def _cells(self) -> list[list[Any]]:
-        try:
-            from python_calamine import CalamineWorkbook
-        except ImportError:
-            raise SourceError(
-                say(
-                    "{table} is a workbook, which needs python-calamine. Try: pip install 'bdt-pipeline[excel]', or "
-                    "save the sheet as .csv.",
-                    table=self.name,
-                )
-            ) from None
         with self._open_bytes() as opened:
-            book = CalamineWorkbook.from_filelike(opened)
+            book = read_sheets(opened.read(), self._settings.sheet, self.name)
+        if book.rows is not None:
+            return [[int(one) if _is_whole(one) else one for one in row] for row in book.rows]
         sheet = self._settings.sheet
-        if sheet is None and len(book.sheet_names) > 1:
+        if sheet is None:
             raise SourceError(
                 say(
                     '{table} has {N} sheets. Name one in "source.sheet": {names}.',
                     table=self.name,
-                    N=Numeral(len(book.sheet_names)),
-                    names=", ".join(book.sheet_names[:20]),
+                    N=Numeral(len(book.names)),
+                    names=", ".join(book.names[:20]),
                 )
             )
-        sheet = book.sheet_names[0] if sheet is None else sheet
-        if sheet not in book.sheet_names:
-            hint = did_you_mean(sheet, book.sheet_names)
-            raise SourceError(
-                say(
-                    '{table} has no sheet "{sheet}", which source.sheet names. {hint}',
-                    table=self.name,
-                    sheet=sheet,
-                    hint=hint,
-                )
+        raise SourceError(
+            say(
+                '{table} has no sheet "{sheet}", which source.sheet names. {hint}',
+                table=self.name,
+                sheet=sheet,
+                hint=did_you_mean(sheet, book.names),
             )
-        rows: Sequence[Sequence[Any]] = book.get_sheet_by_name(sheet).to_python()
-        return [[int(one) if _is_whole(one) else one for one in row] for row in rows]
+        )
 
 
 def _is_filled(cell: Any) -> bool:

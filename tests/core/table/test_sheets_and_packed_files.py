@@ -12,12 +12,14 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
+from typer.testing import CliRunner
 
 from bdt_core.errors import SourceError
 from bdt_core.spec import Source
 from bdt_core.table.batches import measure_source
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.sources import read_table
+from bdt_pipeline.cli import app
 
 NAMESPACE = 'xmlns="http://schemas.openxmlformats.org/spreadsheetml/2006/main"'
 RELATIONS = "http://schemas.openxmlformats.org/officeDocument/2006/relationships"
@@ -169,6 +171,28 @@ def test_a_damaged_workbook_is_named(tmp_path: Path) -> None:
     file.write_bytes(workbook(people=[["a", "a"], [1, 2]]))
     with pytest.raises(SourceError, match="stand there more than once"):
         read_table(file)
+
+
+@pytest.mark.parametrize("cell", ["XFD1048576", "ZZZZZZ999999999"])
+def test_a_stray_cell_is_named(tmp_path: Path, cell: str) -> None:
+    """The library ends its process there, for it holds all cells up to the farthest."""
+    rows = "".join(f'<row><c r="A{n}"><v>{n}</v></c><c r="B{n}"><v>1</v></c></row>' for n in range(1, 401))
+    far = f'<row><c r="{cell}"><v>1</v></c></row>'
+    data = f"<worksheet {NAMESPACE}><sheetData>{rows}{far}</sheetData></worksheet>"
+    file = tmp_path / "t.xlsx"
+    with zipfile.ZipFile(io.BytesIO(workbook(people=ROWS))) as given, zipfile.ZipFile(file, "w") as written:
+        for name in given.namelist():
+            written.writestr(name, data if "worksheets" in name else given.read(name))
+    with pytest.raises(SourceError, match=rf"t\.xlsx: the sheet does not fit into memory.* the cell {cell}\."):
+        read_table(file)
+    assert CliRunner().invoke(app, ["init", str(file)]).exit_code == 2
+
+
+def test_a_file_of_the_librarys_name_is_not_taken_for_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "python_calamine.py").write_text("raise SystemExit('not ours')")
+    (tmp_path / "t.xlsx").write_bytes(workbook(people=ROWS))
+    monkeypatch.chdir(tmp_path)
+    assert len(read_table("t.xlsx")) == 3
 
 
 def test_what_reads_workbooks_is_named_when_it_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
