@@ -315,9 +315,9 @@ class Recomputed:
         self.each("people found", where, group, mean_inside=of.mean(), mean_outside=others.mean())
         if group.get("on_test_rows") or (before is None and not alike):
             raise Skip("differences on the test rows alone, or among people alike without a name")
-        gap *= -1 if ("measured" in group or alike) and self.spec["bias_variable"]["better"] == "higher" else 1
+        sign = -1 if ("measured" in group or alike) and self.spec["bias_variable"]["better"] == "higher" else 1
         if alike:
-            self.each("people found", f"{where} among people alike", alike, difference=gap, rows_inside=len(of))
+            self.each("people found", f"{where} among people alike", alike, difference=sign * gap, rows_inside=len(of))
         elif before:  # compared with people alike in the groups found before, by overlap weights (Li et al. 2018)
             inside, parts = self.table.holding(group["conditions"]), []
             strata = sum(self.table.holding(one["conditions"]) * 2**i for i, one in enumerate(before))
@@ -326,7 +326,7 @@ class Recomputed:
                 parts += [(len(a) * len(b) / (len(a) + len(b)), a.mean() - b.mean())] if len(a) and len(b) else []
             gap = sum(w * x for w, x in parts) / sum(w for w, _ in parts) if parts else 0.0
         if not alike or "measured" in group:
-            self.each("people found", where, group, difference=gap)
+            self.each("people found", where, group, difference=sign * gap)
         if group["people_harmed"] is not None:
             harm = alike["remaining"] * alike["overlap"] if alike else abs(gap)
             self.each("people found", where, group, people_harmed=len(of) * harm)

@@ -315,3 +315,19 @@ def test_findings_without_a_search_for_the_worst_group_are_recomputed(program: A
     assert report["findings"]["findings"]
     (tmp_path / "report.json").write_text(canonical_json(report))
     assert program.main([str(tmp_path / "report.json"), str(file)]) == 0
+
+
+def test_groups_found_one_after_another_where_more_is_better(program: Any, tmp_path: Path) -> None:
+    """What a group lacks is told as harm, and the second one is compared with people alike in the first."""
+    rng = np.random.default_rng(4)
+    frame = pd.DataFrame({"age": rng.integers(18, 80, 3_000), "town": rng.choice(list("abcd"), 3_000)})
+    lacks = 0.4 * (frame["age"] < 30) + 0.3 * (frame["town"] == "a")
+    frame["granted"] = (rng.random(3_000) < 0.9 - lacks).astype(int)
+    frame.to_csv(tmp_path / "t.csv", index=False)
+    spec = {"name": "a", "source": {"path": "t.csv"}, "bias_variable": {"column": "granted", "better": "higher"}}
+    quick = {"clustering": None, "slices": None, "worst_groups": {"permutations": 99}}
+    report = json.loads(canonical_json(audit(frame, parse_spec({**spec, **quick})).document))
+    assert any(one["groups_before"] for one in report["findings"]["findings"])
+    recomputed = program.Recomputed(report, program.Table([tmp_path / "t.csv"], report["spec"]["source"]))
+    assert recomputed.differing == []
+    assert recomputed.made["people found"] > 10
