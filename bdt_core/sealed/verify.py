@@ -29,7 +29,7 @@ from bdt_core.sealed.ledger import FILE as LEDGER
 from bdt_core.sealed.ledger import HEAD, Chain, Ledger
 from bdt_core.sealed.seal import PAYLOAD as SEAL_TYPE
 from bdt_core.sealed.signing import SignatureError, names_of, public_name, ssh_verify, verify
-from bdt_core.words import count
+from bdt_core.words import count, listing
 
 _PAGES = (".html", ".pdf", ".md")
 """Endings of the page on looks, beside that of its data."""
@@ -68,6 +68,8 @@ class Asked:
         Gives the fingerprint of the table that has to be the audited one.
     recompute : callable, optional
         Gives what `recompute.py` prints of a report and that table.
+    redraw : callable, optional
+        Gives the forms of a report for people, by name, drawn anew; none where this version cannot.
     """
 
     key: Path | None = None
@@ -76,6 +78,7 @@ class Asked:
     ledger: Path | None = None
     fingerprint: Callable[[AuditFiles], str] | None = None
     recompute: Callable[[AuditFiles], str] | None = None
+    redraw: Callable[[AuditFiles], Mapping[str, bytes]] | None = None
 
 
 def checks_of(path: Path, asked: Asked) -> tuple[tuple[Checked, ...], str]:
@@ -176,6 +179,8 @@ def _of_report(report: AuditFiles, chain: Chain | None, asked: Asked) -> Iterato
         gate = json.loads(report.files["gate.json"])
         same = (gate["verdict"], gate["sentence"]) == tuple(document["verdict"][x] for x in ("verdict", "sentence"))
         yield _either(same, say("gate.json says what the report does."), say("gate.json says something else."))
+    if asked.redraw is not None:
+        yield from _of_forms(report.files, asked.redraw(report))
     if report.seal is not None:
         yield from _of_seal(report.files[report.seal], report.seal, asked)
         sealed = json.loads(report.files[report.seal])
@@ -214,6 +219,18 @@ def _of_report(report: AuditFiles, chain: Chain | None, asked: Asked) -> Iterato
         )
     if asked.passed:
         yield _passed({result_of(report)["result"]})
+
+
+def _of_forms(files: Mapping[str, bytes], drawn: Mapping[str, bytes]) -> Iterator[Checked]:
+    """Whether people are told what report.json says."""
+    known = [name for name in drawn if name in files]
+    if not drawn:
+        yield Checked(None, say("The pages for people were not drawn anew: another version wrote the report."))
+    for name in known:
+        if files[name] != drawn[name]:
+            yield Checked(False, say("{file} is not what report.json gives: it was changed.", file=name))
+    if known and all(files[name] == drawn[name] for name in known):
+        yield Checked(True, say("{files} say what report.json does.", files=listing(known)))
 
 
 def _of_seal(content: bytes, called: str, asked: Asked) -> Iterator[Checked]:

@@ -10,12 +10,13 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 import bdt_core
-from bdt_core.errors import SpecError
+from bdt_core.errors import BDTError, SpecError
 from bdt_core.report.catalogue import sayings
 from bdt_core.said import say
 from bdt_core.sealed.attestation import REPORT, AuditFiles, subject_of
 from bdt_core.sealed.verify import Asked, checks_of, exit_code
 from bdt_core.spec import LANGUAGES, parse_spec
+from bdt_core.version import installed_version
 from bdt_pipeline.commands.printing import put
 
 _CORE = Path(bdt_core.__file__).parent
@@ -45,7 +46,7 @@ def run_verify(
     if language is not None and language not in LANGUAGES:
         raise SpecError(f"--language: one of {', '.join(LANGUAGES)}.")
     about = None if subject is None else subject_of(subject)["digest"]["sha256"]
-    asked = Asked(key, about, passed, ledger)
+    asked = Asked(key, about, passed, ledger, redraw=redrawn)
     if data is not None:
         asked = replace(asked, fingerprint=partial(fingerprint_of, data=data), recompute=partial(recomputed, data=data))
     checks, own = checks_of(path, asked)
@@ -70,6 +71,20 @@ def fingerprint_of(report: AuditFiles, data: str) -> str:
     changed = spec | {"source": spec["source"] | source, "partition_by": None, "inbox": None}
     with open_table(None, parse_spec(changed, "The report's specification")) as opened:
         return opened.table.fingerprint
+
+
+def redrawn(report: AuditFiles) -> dict[str, bytes]:
+    """The forms for people, as this version draws them of report.json; none where another version wrote it."""
+    from bdt_core.report.write import write_reports
+
+    if report.document["software"].get("bdt") != installed_version():
+        return {}
+    with TemporaryDirectory() as folder:
+        try:
+            files = write_reports(report.document, Path(folder) / "report")
+        except (BDTError, ValueError, LookupError, TypeError, AttributeError):  # of a report.json that was changed
+            return {}
+        return {path.name: path.read_bytes() for form, path in files.items() if form != "json"}
 
 
 def recomputed(report: AuditFiles, data: str) -> str:

@@ -38,6 +38,7 @@ def test_of_a_bundle_everything_is_checked_that_can_be(office: Office, bundle: P
         "All 18 files are as the manifest says.",
         "Plan and counts are those of the report.",
         "gate.json says what the report does.",
+        "report.html, report.pdf and report.md say what report.json does.",
         "The ledger is whole: each of its 2 lines follows from the one before.",
         "The ledger holds the look that wrote this report, with its plan and verdict, on 2026-",
         "The table is the one that was audited.",
@@ -96,6 +97,7 @@ def edited(path: Path, **members: object) -> None:
         ("another key", "is not signed by SHA256:"),
         ("report edited", "No look in the ledger wrote this report: it was changed, or is from elsewhere."),
         ("gate edited", "gate.json says something else."),
+        ("page edited", "report.html is not what report.json gives: it was changed."),
         ("old attestation", "The attestation is of another report."),
         (
             "attestation taken out",
@@ -124,6 +126,8 @@ def test_whatever_was_changed_in_a_folder_is_said(office: Office, cheat: str, sa
         case "gate edited":
             edited(office.failed / "gate.json", verdict="pass")
             folder = office.failed
+        case "page edited":
+            spoiled(folder / "report.html", lambda content: content.replace(b"loans", b"loans, which are fine", 1))
         case "old attestation":
             (office.failed / "attestation.intoto.jsonl").replace(folder / "attestation.intoto.jsonl")
         case "attestation taken out":
@@ -324,7 +328,7 @@ def test_a_bundle_whose_manifest_was_made_to_fit_is_not_signed(office: Office, b
     from bdt_core.sealed import bundle as bundles
 
     files = bundles.read_bundle(bundle.read_bytes(), "it")
-    files["report.md"] = files["report.md"].replace(b"sex", b"age")
+    files["gate.md"] = files["gate.md"].replace(b"sex", b"age")
     manifest = json.loads(files["manifest.json"]) | {"files": bundles.digests_of(files)}
     files["manifest.json"] = canonical_bytes(manifest)
     bundle.write_bytes(bundles._packed(files))
