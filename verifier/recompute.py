@@ -16,7 +16,7 @@ from itertools import combinations
 from pathlib import Path
 
 import numpy as np
-from scipy import special, stats
+from scipy import optimize, special, stats
 
 TOLERANCE = 1e-9  # of the larger of two numbers
 MISSING = re.compile(r"|#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?(NaN|nan)|<NA>|N/A|n/a|NA|NULL|null|None")
@@ -66,6 +66,45 @@ def newcombe(x, n, y, m, z):
     """Rate x of n less rate y of m with its limits (Newcombe 1998, method 10)."""
     (p, p_low, p_high), (q, q_low, q_high) = wilson(x, n, z), wilson(y, m, z)
     return p - q, max(p - q - math.hypot(p - p_low, q_high - q), -1), min(p - q + math.hypot(p_high - p, q - q_low), 1)
+
+
+def koopman(x, n, y, m, z):
+    """Limits of the ratio of two rates, x of n over y of m: where its score statistic is z squared (Koopman 1984)."""
+
+    def off(k, of, rate):  # a square of the score; where all k of k have it, without 0 / 0 at a rate of 1
+        return of * (1 - rate) / rate if k == of else (k - of * rate) ** 2 / (of * rate * max(1 - rate, 1e-300))
+
+    def beyond(log_ratio):  # with both rates as likely as they can be under that ratio
+        r = math.exp(log_ratio)
+        a, b = r * (n + m), -(r * (n + y) + m + x)
+        q = 2 * (x + y) / (-b + math.sqrt(b * b - 4 * a * (x + y)))
+        p = r * q
+        return off(x, n, p) + off(y, m, q) - z * z
+
+    centre = math.log(ratio(x or 0.5, n) / ratio(y or 0.5, m))
+    low = math.exp(optimize.brentq(beyond, centre - 40, centre, xtol=1e-13)) if x else 0.0
+    return low, math.exp(optimize.brentq(beyond, centre, centre + 40, xtol=1e-13)) if y else math.inf
+
+
+def t_tests(x, n, y, m):
+    """Welch's t of two rates, and Student's with one variance, with two-sided p-values; {} where nothing varies."""
+    (p, v), (q, w) = ((k / of, k / of * (1 - k / of) / (of - 1) if of > 1 else math.nan) for k, of in ((x, n), (y, m)))
+    if not v + w > 0:
+        return {}
+    pooled = (n * (n - 1) * v + m * (m - 1) * w) / (n + m - 2) * (1 / n + 1 / m)
+    degrees = (v + w) ** 2 / (v * v / (n - 1) + w * w / (m - 1))
+    out = {}
+    for name, variance, df in (("welch_t", v + w, degrees), ("pooled_t", pooled, n + m - 2)):
+        out[name] = (p - q) / math.sqrt(variance)
+        out[f"{name}_p_value"] = 2 * float(special.stdtr(df, -abs(out[name])))
+    return out
+
+
+def detectable(rate, n, m, alpha, power=0.8):
+    """The difference from a rate, towards one half, that is found with this power (Cohen 1988, chapter 6)."""
+    start = math.asin(math.sqrt(min(rate, 1 - rate)))
+    end = start + (z_of(alpha) + float(special.ndtri(power))) * math.sqrt(1 / n + 1 / m) / 2
+    return math.inf if end > math.pi / 2 else math.sin(end) ** 2 - math.sin(start) ** 2
 
 
 def mid_p(x, n, y, m):
@@ -341,6 +380,9 @@ class Recomputed:
             others = ratio(told["train_rows"] * told["train_value"] - total, told["train_rows"] - one["train_rows"])
             mine = {"rows of both parts": len(inside), "train_difference": one["train_value"] - others}
             mine |= {"sum of both parts": inside.sum()} if test["mean_a"] is not None else {}
+            mine |= {f"{part}_support": one[f"{part}_rows"] / told[f"{part}_rows"] for part in ("train", "test")}
+            if one["ratio_to_overall"] is not None:
+                mine["ratio_to_overall"] = test["mean_a"] / told["test_value"]
             self.each("intersections", f"slices.slices[{i}]", one | both, **mine)
 
     def declared(self, told):
@@ -378,6 +420,12 @@ class Recomputed:
                 ("difference", "low", "high"),
             )
             mine |= {"mean_a": low + step * x / n, "mean_b": low + step * y / m, "p_value": mid_p(x, n, y, m)}
+            mine["effect_size"] = 2 * math.asin(math.sqrt(x / n)) - 2 * math.asin(math.sqrt(y / m))  # Cohen's h
+            alpha, pooled = 1 - part["confidence"], (x + y) / (n + m)
+            mine |= t_tests(x, n, y, m) | {"minimum_detectable_difference": step * detectable(pooled, n, m, alpha)}
+            if part["ratio"] is not None:
+                of_ratio = (ratio(x / n, y / m), *koopman(x, n, y, m, z_of(alpha)))
+                mine |= ends(of_ratio, ("ratio", "ratio_low", "ratio_high"))
             self.each("tests", where, part, **mine)
         if isinstance(part, dict) and part.get("comparison") and part.get("column") in self.table.columns:
             values = sorted({x for x in self.table.columns[part["column"]] if isinstance(x, (int, float))})
