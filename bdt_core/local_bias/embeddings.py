@@ -32,7 +32,7 @@ def read_embeddings(path: str | Path, rows: int) -> NDArray[Any]:
         ) from None
     except OSError as error:
         raise SourceError(f"{file} cannot be read: {error.strerror or error}.") from None
-    if array.ndim != 2 or array.dtype.kind not in "fiu":
+    if array.ndim != 2 or array.shape[1] == 0 or array.dtype.kind not in "fiu":
         raise DataError(
             f'The embeddings in "{file}" are an array of {array.dtype} in the shape {array.shape}. Expected numbers in '
             "two dimensions: one row per row of the table, one column per component."
@@ -43,6 +43,19 @@ def read_embeddings(path: str | Path, rows: int) -> NDArray[Any]:
             "row: compute them from the same table, in its order, before any row is left out."
         )
     return np.asanyarray(array)
+
+
+def embeddings_of_rows(embeddings: NDArray[Any], rows: NDArray[np.int64], path: str) -> NDArray[Any]:
+    """Those of some rows of the table; DataError where one of them is no number."""
+    of_rows: NDArray[Any] = embeddings[rows]
+    broken = rows[~np.isfinite(of_rows).all(axis=1)]
+    if broken.size:
+        raise DataError(
+            f'The embeddings in "{path}" have values that are missing or infinite in {broken.size:,} of {rows.size:,} '
+            f"rows, first in row {broken.min() + 1:,} of the table. Compute them anew for these rows, or leave the "
+            "rows out of the table and of the file."
+        )
+    return of_rows
 
 
 def _mapped(file: Path) -> NDArray[Any]:

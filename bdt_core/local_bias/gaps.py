@@ -17,7 +17,7 @@ from bdt_core.errors import DataError
 from bdt_core.fairness.coding import Threshold
 from bdt_core.fairness.declared_groups import favourable_values
 from bdt_core.fairness.favourable import favourable
-from bdt_core.local_bias.embeddings import read_embeddings
+from bdt_core.local_bias.embeddings import embeddings_of_rows, read_embeddings
 from bdt_core.local_bias.gap_null import summary_of, whole_search_null
 from bdt_core.local_bias.held_out import judged_clusters, values_together
 from bdt_core.local_bias.logan import LOGAN
@@ -162,7 +162,7 @@ def _rows(part: AuditTable, section: LocalBiasSection, embeddings: Any) -> Local
         outcomes["y_pred"] = _favourable(frame[prediction], positive_prediction)
     describe_by = section.describe_by
     if embeddings is not None:
-        X = embeddings[frame[ROW].to_numpy(dtype=np.int64)]
+        X: Any = embeddings_of_rows(embeddings, frame[ROW].to_numpy(dtype=np.int64), str(section.embeddings))
         describe_by = describe_by or part.names("feature")
     else:
         X = frame[section.embeddings if isinstance(section.embeddings, list) else part.names("feature")]

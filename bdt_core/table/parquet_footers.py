@@ -92,7 +92,7 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
 
     An index of pandas that has a name is a column as any other; one without a name only numbers the rows. What pandas
     wrote beside the columns is passed over if it is broken, and so is a time zone that nobody knows. Days are points in
-    time, and exact decimals numbers.
+    time, and exact decimals numbers. Types that others have added, such as UUID, are what they are stored as.
     """
     import pyarrow as pa
 
@@ -102,7 +102,7 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
         try:
             facts = json.loads(stored)
             index = [one for one in facts["index_columns"] if isinstance(one, str) and one in schema.names]
-            bytes_ = {one.name for one in schema if pa.types.is_binary(one.type) or pa.types.is_large_binary(one.type)}
+            bytes_ = {one.name for one in schema if _are_bytes(one.type)}
             columns = [one for one in facts["columns"] if one["field_name"] not in bytes_]  # though it says texts
             facts |= {"index_columns": [], "column_indexes": [], "columns": columns}
             schema = schema.with_metadata(schema.metadata | {b"pandas": json.dumps(facts).encode()})
@@ -115,6 +115,9 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
                 remarks.append(say("the index that pandas stored has no name, and is left out"))
             else:
                 remarks.append(say('the index "{column}" that pandas stored is a column', column=Column(name)))
+    for place, field in enumerate(schema):
+        if isinstance(field.type, pa.BaseExtensionType):
+            schema = schema.set(place, field.with_type(field.type.storage_type))
     for place, field in enumerate(schema):
         if pa.types.is_timestamp(field.type) and field.type.tz is not None and not _is_known(field.type.tz):
             schema = schema.set(place, field.with_type(pa.timestamp(field.type.unit, "UTC")))
@@ -189,4 +192,12 @@ def holds(type_: pa.DataType) -> str:
     ):
         if is_such(type_):
             return words
-    return "bytes" if types.is_binary(type_) or types.is_large_binary(type_) else TEXTS
+    return "bytes" if _are_bytes(type_) else TEXTS
+
+
+def _are_bytes(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return any(
+        is_such(type_) for is_such in (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    )

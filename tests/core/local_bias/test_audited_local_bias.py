@@ -169,6 +169,13 @@ def refused(path: Path, kind: str) -> None:
         np.save(path, np.array([[{}]] * ROWS, dtype=object), allow_pickle=True)
     elif kind == "texts":
         np.save(path, np.full((ROWS, 2), "a"))
+    elif kind == "no columns":
+        np.save(path, np.zeros((ROWS, 0)))
+    elif kind == "gap":
+        numbers = np.zeros((ROWS, 2))
+        numbers[:, 1] = np.arange(ROWS)
+        numbers[41] = np.nan
+        np.save(path, numbers)
     elif kind == "several":
         with path.open("wb") as file:
             np.savez(file, a=np.zeros((ROWS, 2)))
@@ -187,6 +194,9 @@ def refused(path: Path, kind: str) -> None:
         ("vector", "two dimensions"),
         ("objects", "not a .npy file of numbers"),
         ("texts", "an array of <U1"),
+        ("no columns", "in the shape (1500, 0)"),
+        ("gap", "values that are missing or infinite in 1 of "),
+        ("gap", "first in row 42 of the table"),
         ("several", "not a .npy file of numbers"),
         ("cut off", "a part of it is missing"),
         ("table", "not a .npy file of numbers"),

@@ -76,6 +76,7 @@ ARROW_COLUMNS: dict[str, tuple[pa.DataType, st.SearchStrategy[Any]]] = {
     "text": (pa.string(), WORDS),
     "large_text": (pa.large_string(), WORDS),
     "bytes": (pa.binary(), st.binary(max_size=3)),
+    "fixed_bytes": (pa.binary(3), st.binary(min_size=3, max_size=3)),
     "date": (pa.date32(), st.dates(dt.date(1900, 1, 1), dt.date(2100, 1, 1))),
     "time": (pa.timestamp("us"), st.datetimes(dt.datetime(1900, 1, 1), dt.datetime(2100, 1, 1))),
     "time_utc": (pa.timestamp("ms", "UTC"), st.integers(0, 10**12)),
@@ -137,6 +138,14 @@ def test_parquet(table, batch_rows, group_rows, files, as_folder, with_statistic
         elif len(cuts) == 2:
             plain = by_arrow(f"{folder}/000.parquet", whole)
             pd.testing.assert_frame_equal(whole, plain, check_exact=True)
+
+
+def test_types_that_others_added_are_what_they_are_stored_as(tmp_path: Path) -> None:
+    stored = pa.array([bytes([n]) * 16 for n in range(1, 5)], pa.binary(16))
+    keys = pa.ExtensionArray.from_storage(pa.uuid(), stored)
+    pq.write_table(pa.table({"key": keys, "age": [1, 2, 3, 4]}), tmp_path / "t.parquet")
+    whole = assert_same(str(tmp_path / "t.parquet"), 3)
+    assert whole["key"].tolist() == stored.to_pylist()
 
 
 def test_types_of_pandas_come_back(tmp_path: Path) -> None:
