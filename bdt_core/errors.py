@@ -12,6 +12,8 @@ from collections.abc import Iterable
 from bdt_core.harmless import harmless
 from bdt_core.said import changed, say
 
+OUT_OF_MEMORY = "The memory is too small for this table. Close other programs, or take fewer rows or columns."
+
 
 class BDTError(ValueError):
     """Something the user can mend; command lines print its text and no traceback.

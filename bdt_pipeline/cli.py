@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 import typer
 from typer.core import TyperGroup
 
-from bdt_core.errors import BDTError, OutputError, SpecError
+from bdt_core.errors import OUT_OF_MEMORY, BDTError, OutputError, SpecError
 from bdt_core.version import GATE, WHOLE, installed_version
 from bdt_pipeline.commands.printing import put, screens
 
@@ -106,6 +106,8 @@ def _message(error: Exception) -> str:
             f"Error: this needs {error.name}, which is not installed. {GATE}, for CI, comes without Dagster, Great "
             f"Expectations and a web server; {WHOLE} brings them: install it in place of {GATE}."
         )
+    if isinstance(error, MemoryError):
+        return f"Error: {OUT_OF_MEMORY}"
     first_line = (str(error).splitlines() or [""])[0]
     return f"Unexpected error: {type(error).__name__}: {first_line} (--verbose shows where it came from)"
 

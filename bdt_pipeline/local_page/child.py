@@ -16,7 +16,7 @@ from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
 
-from bdt_core.errors import BDTError
+from bdt_core.errors import OUT_OF_MEMORY, BDTError
 from bdt_core.said import Text
 from bdt_core.stages import READING
 
@@ -154,7 +154,7 @@ def problem_of(error: Exception) -> str:
         case BDTError():
             return error.sentence
         case MemoryError():
-            return "The memory is too small for this table. Close other programs, or take fewer rows or columns."
+            return OUT_OF_MEMORY
         case _:
             first_line = (str(error).splitlines() or [""])[0]
             return str(BDTError(f"Unexpected error: {type(error).__name__}: {first_line}"))

@@ -143,6 +143,17 @@ def test_the_installed_command_too(command: list[str], tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
+def test_too_little_memory_is_said(loans_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*args: object) -> None:
+        raise MemoryError
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("bdt_core.shards.opening.divide", full)
+    result = CliRunner().invoke(app, ["audit", str(loans_file), *COLUMN, "--exclude", "person_id"])
+    assert result.exit_code == 2
+    assert result.stderr.strip().splitlines()[-1].startswith("Error: The memory is too small for this table.")
+
+
 def test_an_unexpected_error_is_one_line_with_a_way_to_the_traceback(
     loans_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
