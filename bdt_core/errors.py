@@ -7,6 +7,7 @@ repeats cell values beyond what the mend needs.
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable
 
 from bdt_core.harmless import harmless
@@ -79,8 +80,7 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
 
 def repeated_names(names: Iterable[str]) -> list[str]:
     """Names that occur more than once, sorted."""
-    listed = list(names)
-    return sorted({name for name in listed if listed.count(name) > 1})
+    return sorted(name for name, times in Counter(names).items() if times > 1)
 
 
 def repeated_message(path: str, repeated: list[str]) -> str:

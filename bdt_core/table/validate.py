@@ -11,7 +11,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import said
-from bdt_core.errors import DataError, did_you_mean
+from bdt_core.errors import DataError, did_you_mean, repeated_names
 from bdt_core.said import Text, joined, of_ours, say
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import (
@@ -429,7 +429,7 @@ def _late(facts: TableFacts) -> list[str]:
 def with_text_names(frame: pd.DataFrame) -> pd.DataFrame:
     """The frame with its column names as text, all different."""
     names = [str(one) for one in frame.columns]
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = repeated_names(names)
     if repeated:
         raise DataError(
             f"Column names must differ, but {', '.join(map(repr, repeated[:5]))} stand there more than once."
