@@ -143,9 +143,9 @@ def _of_page(path: Path, content: bytes, asked: Asked) -> Iterator[Checked]:
     elif asked.key is None:
         yield Checked(None, say("Somebody signed the page; name the public key with --key to check who."))
     if asked.ledger is not None and _is_of_looks(content):
-        chain, told = _read_chain(asked.ledger), json.loads(content)
+        chain, page = _read_chain(asked.ledger), json.loads(content)
         yield _either(
-            (chain.lines, chain.head) == (told["lines"], told["head"]),
+            (chain.lines, chain.head) == (page["lines"], page["head"]),
             say("The page tells of all lines of the ledger."),
             say("The ledger has other lines than the page tells of."),
         )

@@ -89,8 +89,8 @@ def open_batches(
         refuse_unfit(source, table.rows, len(all_dtypes))
         refuse_unknown(source.ages, all_dtypes, source.described)
         chosen = _selected(list(all_dtypes), columns, source.described)
-        wanted = {*chosen, *beside}
-        given = {name: one for name, one in all_dtypes.items() if name in wanted}
+        taken = {*chosen, *beside}
+        given = {name: one for name, one in all_dtypes.items() if name in taken}
         if join is not None and not any(name in join.columns for name in given):
             join = None
         ages = {name: one for name, one in source.ages.items() if name in chosen}
