@@ -1,12 +1,10 @@
 """A Dagster run is a look from its first table on, whether it has an answer or not."""
 
 import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import dagster as dg
-import pytest
 
 from bdt_core.errors import DataError
 from bdt_core.spec import parse_spec
@@ -15,12 +13,6 @@ from bdt_pipeline import bias_audit_definitions
 from tests.pipeline.sealed.conftest import SPEC, Office
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
-
-
-@pytest.fixture
-def instance(tmp_path: Path) -> Iterator[dg.DagsterInstance]:
-    with dg.instance_for_test(temp_dir=str(tmp_path)) as made:
-        yield made
 
 
 class Failing(Stages):
