@@ -295,6 +295,7 @@ class Recomputed:
         for i, one in enumerate((report.get("findings") or {}).get("findings", [])):
             self.attempt(self.people, f"findings.findings[{i}]", one, before[: one["groups_before"]])
         self.attempt(self.intersections, report.get("slices") or {"slices": []})
+        self.attempt(self.families)
         self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
         self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
         for i, facet in enumerate((report.get("groups") or {}).get("facets", [])):
@@ -384,6 +385,59 @@ class Recomputed:
             if one["ratio_to_overall"] is not None:
                 mine["ratio_to_overall"] = test["mean_a"] / told["test_value"]
             self.each("intersections", f"slices.slices[{i}]", one | both, **mine)
+            if not self.by_person:
+                self.parts(f"slices.slices[{i}]", one, told["test_rows"], told["test_value"])
+
+    def parts(self, where, one, rows, mean):
+        """Test rows of a group and of everybody else, which together are all that the report has."""
+        test, sizes = one["comparison"], [one["comparison"]["n_a"], one["comparison"]["n_b"]]
+        self.each("test rows", where, one, test_rows=sizes[0])
+        stated, mine = {"n_a and n_b": sum(sizes)}, {"n_a and n_b": rows}
+        if test["mean_a"] is not None:
+            stated["sum of both"] = sizes[0] * test["mean_a"] + sizes[1] * test["mean_b"]
+            mine["sum of both"] = rows * mean
+        if test["test"] == "exact mid-p" and set(self.y[self.audited]) <= {0, 1}:
+            events = [size * test[rate] for size, rate in zip(sizes, ("mean_a", "mean_b"), strict=True)]
+            mine |= ends(events, ("events_a", "events_b"))
+        self.each("test rows", f"{where}.comparison", test | stated, **mine)
+
+    def families(self):
+        """Clusters, and what sets the most deviating one apart: intervals that hold at once, p-values by Holm."""
+        report, alpha = self.report, self.spec["significance"]["alpha"]
+        compared = [(f"clusters[{i}]", one) for i, one in enumerate(report["clusters"]) if one["comparison"]]
+        clusters = [(at, one) for at, one in compared if one["comparison"]["n_a"]]  # none where none were searched
+        exact = [(at, one) for at, one in clusters if one["comparison"]["test"] == "exact mid-p"]
+        for at, one in [] if self.by_person or report.get("drawn") else clusters:
+            self.parts(at, one, report["split"]["test_rows"], report["bias_variable"]["test_mean"])
+            self.each("test rows", at, one, test_mean=one["comparison"]["mean_a"])
+        if self.spec["significance"]["correction"] == "holm" and len(exact) == len(clusters):
+            held = holm([one["comparison"]["p_value"] for _, one in exact])
+            for (at, one), p_value in zip(exact, held, strict=True):
+                self.each("families of tests", at, one, p_adjusted=p_value)
+                self.at_once_of(at, one, alpha, len(exact))
+        told = report["differences"]
+        for i, feature in enumerate(told["features"]):
+            for j, level in enumerate(feature.get("levels") or []):
+                test, at = level["comparison"], f"differences.features[{i}].levels[{j}]"
+                if test["test"] == "exact mid-p":
+                    mine = {"share_cluster": test["mean_a"], "share_rest": test["mean_b"]}
+                    self.each("families of tests", at, level, rows=test["events_a"] + test["events_b"], **mine)
+                    sizes = {"n_a": told["rows_cluster"], "n_b": told["rows_rest"]}
+                    self.each("test rows", f"{at}.comparison", test, **sizes)
+
+    def at_once_of(self, where, one, alpha, statements):
+        """The interval of a difference that holds with those of all others: 0 is in it where Holm does not reject.
+
+        Of what only Holm's steps reject, the direction is known and no more (Guilbaud 2008).
+        """
+        test, y = one["comparison"], self.y[self.audited]
+        counts = (test[name] for name in ("events_a", "n_a", "events_b", "n_b"))
+        difference, low, high = (float(y.max() - y.min()) * x for x in newcombe(*counts, z_of(alpha, statements)))
+        if one["p_adjusted"] > alpha:
+            low, high = min(low, 0.0), max(high, 0.0)
+        else:
+            low, high = (max(low, 0.0), high) if difference > 0 else (low, min(high, 0.0))
+        self.each("families of tests", where, one, corrected_low=low, corrected_high=high)
 
     def declared(self, told):
         """The bias variable of each declared group against everybody else; intervals of differences hold at once."""
