@@ -414,7 +414,8 @@ class Recomputed:
             held = holm([one["comparison"]["p_value"] for _, one in exact])
             for (at, one), p_value in zip(exact, held, strict=True):
                 self.each("families of tests", at, one, p_adjusted=p_value)
-                self.at_once_of(at, one, alpha, len(exact))
+                y = self.y[self.audited]
+                self.at_once_of(at, one, alpha, len(exact), float(y.max() - y.min()))
         told = report["differences"]
         for i, feature in enumerate(told["features"]):
             for j, level in enumerate(feature.get("levels") or []):
@@ -424,15 +425,40 @@ class Recomputed:
                     self.each("families of tests", at, level, rows=test["events_a"] + test["events_b"], **mine)
                     sizes = {"n_a": told["rows_cluster"], "n_b": told["rows_rest"]}
                     self.each("test rows", f"{at}.comparison", test, **sizes)
+            test, counted = feature.get("comparison"), feature.get("table")
+            if test and test["test"]:
+                means = {"mean_cluster": test["mean_a"], "mean_rest": test["mean_b"], "effect": test["effect_size"]}
+                self.each("families of tests", f"differences.features[{i}]", feature, **means)
+            if counted and counted.get("chi2") is not None:
+                mine = {"pearson_p_value": float(stats.chi2.sf(counted["pearson_chi2"], counted["dof"]))}
+                self.each("families of tests", f"differences.features[{i}].table", counted, **mine)
+                self.each("families of tests", f"differences.features[{i}]", feature, effect=counted["cramers_v"])
+        if told["correction"] == "holm":
+            self.family([one for one in enumerate(told["features"]) if not one[1]["declared"]], alpha)
+            self.family([one for one in enumerate(told["features"]) if one[1]["declared"]], alpha)
 
-    def at_once_of(self, where, one, alpha, statements):
+    def family(self, features, alpha):
+        """Tests of columns and of levels, by Holm together; where there are two levels, they are one test."""
+        tests = []
+        for i, feature in features:
+            at, levels = f"differences.features[{i}]", feature.get("levels") or []
+            several = [(f"{at}.levels[{j}]", one) for j, one in enumerate(levels) if one["comparison"]["test"]]
+            alone = [(at, feature)] if feature.get("comparison") and feature["comparison"]["test"] else []
+            tests += [several] if len(levels) == 2 and several else [[one] for one in (*alone, *several)]
+        held = holm([same[0][1]["comparison"]["p_value"] for same in tests])
+        for same, p_value in zip(tests, held, strict=True):
+            for at, one in same:
+                self.each("families of tests", at, one, p_adjusted=p_value)
+                if "share_cluster" in one and one["comparison"]["test"] == "exact mid-p":
+                    self.at_once_of(at, one, alpha, len(tests), 1)
+
+    def at_once_of(self, where, one, alpha, statements, step):
         """The interval of a difference that holds with those of all others: 0 is in it where Holm does not reject.
 
         Of what only Holm's steps reject, the direction is known and no more (Guilbaud 2008).
         """
-        test, y = one["comparison"], self.y[self.audited]
-        counts = (test[name] for name in ("events_a", "n_a", "events_b", "n_b"))
-        difference, low, high = (float(y.max() - y.min()) * x for x in newcombe(*counts, z_of(alpha, statements)))
+        counts = (one["comparison"][name] for name in ("events_a", "n_a", "events_b", "n_b"))
+        difference, low, high = (step * x for x in newcombe(*counts, z_of(alpha, statements)))
         if one["p_adjusted"] > alpha:
             low, high = min(low, 0.0), max(high, 0.0)
         else:
@@ -464,6 +490,7 @@ class Recomputed:
         """Every exact test of two rates in the report, from the counts that stand beside it."""
         if isinstance(part, dict) and part.keys() >= {"n_a", "events_a", "test"} and part["test"]:
             if part["test"] != "exact mid-p":
+                self.each("tests", where, part, difference=part["mean_a"] - part["mean_b"])
                 raise Skip(f"tests by {part['test']}")
             x, n, y, m = (part[name] for name in ("events_a", "n_a", "events_b", "n_b"))
             pairs = [(0, 1), *combinations(values[:50], 2)]  # the two values of what is compared, nearly always 0 and 1
