@@ -31,7 +31,6 @@ BIAS_AUDIT = "urn:bdt:attestation:bias-audit:v0.1"
 ATTESTATION = "attestation.intoto.jsonl"
 """The file's name, where none is asked for."""
 Statement = dict[str, Any]
-_NO_MODEL_FILE = "The specification named no about.model_file"
 _DIGEST = re.compile(r"sha256:([0-9a-f]{64})")
 _RESULTS: Mapping[str, str] = {"pass": "PASSED", "fail": "FAILED"}
 _OF_LIMIT = ("check", "verdict", "sentence", "value", "low", "high", "minimum", "maximum")
@@ -180,8 +179,12 @@ def subject_of_report(report: AuditFiles, subject: str | None, name: str | None 
     known = report.document.get("subject") or {"name": None, "sha256": None}
     given = None if subject is None else subject_of(subject, name)
     if known["sha256"] is None and given is None:
-        unread = f"about.model_file is {known['name']}, which could not be read" if known["name"] else _NO_MODEL_FILE
-        raise SpecError(f"{unread} when the audit was made. Name the file of the model or its predictions: --subject.")
+        why = (
+            f"{known['name']} (about.model_file) could not be read"
+            if known["name"]
+            else "No about.model_file was named"
+        )
+        raise SpecError(f"{why} when the audit was made. Name the file of the model or its predictions: --subject.")
     if given is None:
         return {"name": name or known["name"], "digest": {"sha256": known["sha256"]}}
     if known["sha256"] not in (None, given["digest"]["sha256"]):

@@ -69,7 +69,7 @@ class Asked:
     recompute : callable, optional
         Gives what `recompute.py` prints of a report and that table.
     redraw : callable, optional
-        Gives the forms of a report for people, by name, drawn anew; none where this version cannot.
+        Gives the forms of a report for people, by name, drawn anew; None where another version drew them.
     """
 
     key: Path | None = None
@@ -78,7 +78,7 @@ class Asked:
     ledger: Path | None = None
     fingerprint: Callable[[AuditFiles], str] | None = None
     recompute: Callable[[AuditFiles], str] | None = None
-    redraw: Callable[[AuditFiles], Mapping[str, bytes]] | None = None
+    redraw: Callable[[AuditFiles], Mapping[str, bytes] | None] | None = None
 
 
 def checks_of(path: Path, asked: Asked) -> tuple[tuple[Checked, ...], str]:
@@ -221,15 +221,20 @@ def _of_report(report: AuditFiles, chain: Chain | None, asked: Asked) -> Iterato
         yield _passed({result_of(report)["result"]})
 
 
-def _of_forms(files: Mapping[str, bytes], drawn: Mapping[str, bytes]) -> Iterator[Checked]:
+def _of_forms(files: Mapping[str, bytes], drawn: Mapping[str, bytes] | None) -> Iterator[Checked]:
     """Whether people are told what report.json says."""
-    known = [name for name in drawn if name in files]
-    if not drawn:
+    if drawn is None:
         yield Checked(None, say("The pages for people were not drawn anew: another version wrote the report."))
-    for name in known:
-        if files[name] != drawn[name]:
-            yield Checked(False, say("{file} is not what report.json gives: it was changed.", file=name))
-    if known and all(files[name] == drawn[name] for name in known):
+        return
+    if not drawn:
+        yield Checked(False, say("No page can be drawn of report.json: it was changed."))
+    known = [name for name in drawn if name in files]
+    others = [name for name in known if files[name] != drawn[name]]
+    for name in others:
+        yield Checked(
+            False, say("{file} is not what report.json gives: it was changed, or drawn by other code.", file=name)
+        )
+    if known and not others:
         yield Checked(True, say("{files} say what report.json does.", files=listing(known)))
 
 

@@ -37,14 +37,16 @@ try:
     resource.setrlimit(resource.RLIMIT_AS, (memory, memory))
 except (ImportError, ValueError, OSError):
     pass  # there the system says how much it is
-from python_calamine import CalamineWorkbook
 answer = {"names": [], "rows": None, "error": None}
 try:
+    from python_calamine import CalamineWorkbook
     book = CalamineWorkbook.from_filelike(io.BytesIO(sys.stdin.buffer.read()))
     answer["names"] = names = book.sheet_names
     sheet = names[0] if asked["sheet"] is None and len(names) == 1 else asked["sheet"]
     if sheet in names:
         answer["rows"] = book.get_sheet_by_name(sheet).to_python()
+except MemoryError:
+    raise  # which ends the process as the library does
 except Exception as error:
     answer["error"] = str(error)
 sys.stdout.buffer.write(pickle.dumps(answer, protocol=5))

@@ -73,12 +73,13 @@ def fingerprint_of(report: AuditFiles, data: str) -> str:
         return opened.table.fingerprint
 
 
-def redrawn(report: AuditFiles) -> dict[str, bytes]:
-    """The forms for people, as this version draws them of report.json; none where another version wrote it."""
+def redrawn(report: AuditFiles) -> dict[str, bytes] | None:
+    """The forms for people, as this version draws them of report.json: None where another version wrote it, and none
+    where nothing can be drawn of it."""
     from bdt_core.report.write import write_reports
 
     if report.document["software"].get("bdt") != installed_version():
-        return {}
+        return None
     with TemporaryDirectory() as folder:
         try:
             files = write_reports(report.document, Path(folder) / "report")

@@ -56,7 +56,10 @@ def test_a_model_that_was_changed_since_is_not_the_one_that_was_audited(office: 
     assert "Does not hold: The audit is of another model or other predictions." in verified.stdout
 
 
-@pytest.mark.parametrize(("model", "why"), [("gone.bin", "gone.bin, which could not"), (None, "named no about")])
+@pytest.mark.parametrize(
+    ("model", "why"),
+    [("gone.bin", "gone.bin (about.model_file) could not be read"), (None, "No about.model_file was named")],
+)
 def test_a_model_that_nobody_could_read_is_asked_for(office: Office, model: str | None, why: str) -> None:
     report = audited(office, model)
     document = json.loads((report / "report.json").read_text())

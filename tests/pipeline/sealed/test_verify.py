@@ -97,7 +97,7 @@ def edited(path: Path, **members: object) -> None:
         ("another key", "is not signed by SHA256:"),
         ("report edited", "No look in the ledger wrote this report: it was changed, or is from elsewhere."),
         ("gate edited", "gate.json says something else."),
-        ("page edited", "report.html is not what report.json gives: it was changed."),
+        ("page edited", "report.html is not what report.json gives: it was changed, or drawn by other code."),
         ("old attestation", "The attestation is of another report."),
         (
             "attestation taken out",
@@ -336,3 +336,13 @@ def test_a_bundle_whose_manifest_was_made_to_fit_is_not_signed(office: Office, b
     done = bdt("verify", bundle, "--key", office.public())
     assert done.exit_code == 1
     assert "Does not hold: What SHA256:" in done.stdout
+
+
+def test_a_report_of_which_nothing_can_be_drawn_was_changed_and_one_of_another_version_is_not_drawn(
+    office: Office,
+) -> None:
+    report = json.loads((office.passed / "report.json").read_text())
+    edited(office.passed / "report.json", clusters=[])
+    assert "Does not hold: No page can be drawn of report.json" in bdt("verify", office.passed).stdout
+    edited(office.passed / "report.json", clusters=report["clusters"], software=report["software"] | {"bdt": "0.0.1"})
+    assert "Not checked: The pages for people were not drawn anew" in bdt("verify", office.passed).stdout
