@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from bdt_core.report.catalogue import sayings
 from bdt_core.report.prose import read_in
 from bdt_core.report.section_page import SectionPage
 from bdt_core.sealed.looks import LookHistory
@@ -19,7 +20,7 @@ def looks_as_page(history: LookHistory, language: str = "en") -> SectionPage:
     language : str
         Of the readers.
     """
-    section = read_in(language, "looks", history=history)
+    section = read_in(language, "looks", say=sayings(language), history=history)
     assert section is not None  # it always has a title
     data = json.loads(history.model_dump_json()) | {"sentences": sentences_of(history.model_dump())}
     banner = "fail" if history.problems else "pass"

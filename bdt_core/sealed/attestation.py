@@ -15,7 +15,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
-from bdt_core.errors import SourceError, SpecError
+from bdt_core.errors import BDTError, SourceError, SpecError
 from bdt_core.result import READABLE_VERSIONS
 from bdt_core.said import say
 from bdt_core.sealed.canonical import canonical_bytes, digest, digest_of_file
@@ -48,6 +48,7 @@ FORMS: Mapping[str, str] = {
 }
 """Files of a report, and what they are. Nothing else of its folder is taken anywhere: it may hold rows of persons."""
 _MEMBERS = {"name", "verdict", "gate", "data", "bias_variable", "summary", "warnings", "spec"}
+_FOR_OTHERS = "report.json is the form for publication, which lacks what a check needs. Name the owner's own report."
 _MEND = "Name the folder of a report that bdt audit or bdt gate wrote."
 
 
@@ -120,10 +121,14 @@ def audit_files(files: Mapping[str, bytes], written: str, called: str) -> AuditF
     """
     try:
         document = json.loads(files[REPORT])
+        if document.get("publication"):
+            raise SourceError(f"{called}: {_FOR_OTHERS}")
         if document["schema_version"] not in READABLE_VERSIONS or not set(document) >= _MEMBERS:
             raise ValueError
         spec = AuditSpec.model_validate(document["spec"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+    except BDTError:
+        raise
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
         raise SourceError(f"{called}: report.json is no report that this version reads. {_MEND}") from None
     return AuditFiles(files, document, plan_of(spec), written)
 

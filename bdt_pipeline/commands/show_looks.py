@@ -62,14 +62,14 @@ def show_looks(
         history = history.model_copy(update={"batches": _of_batches(name, storage)})
     page = looks_as_page(history, language)
     to, said = console(), sayings(language)
-    show_parts(to, [part for part in page.section.blocks if isinstance(part, Folded)])
+    whole, looked, *batches = (part for part in page.section.blocks if isinstance(part, Folded))
+    show_parts(to, [whole, looked])
     for number, look in enumerate(history.looks, 1):
         word = verdict_word(look.verdict, said) if look.verdict else "-"
         to.print(f"  {number}. {look.began}  {shown(look.name)}: {word}", soft_wrap=True)
         for change in look.changes:
             to.print(f"     {shown(said(change))}", soft_wrap=True)
-    for sentence in history.batches:
-        to.print(f"  {shown(said(sentence))}", soft_wrap=True)
+    show_parts(to, batches)
     if out is not None:
         files = list(page.write(out, "looks").values())
         signed = [_signed(file, key) for file in files] if key is not None else []
@@ -87,9 +87,8 @@ def _of_batches(name: str, storage: str) -> tuple[Text, ...]:
     root = storage_named(storage)
     assert root is not None  # it was given
     history, _ = history_of(name, root)
-    first, last = AsItIs(history.batches[0].id), AsItIs(history.batches[-1].id)
-    batches = number_of_batches(len(history.batches))
-    counted = say("{batches}, from {first} to {last}.", batches=batches, first=first, last=last)
+    batches, last = number_of_batches(len(history.batches)), AsItIs(history.batches[-1].id)
+    counted = say("{batches}; the latest is {last}.", batches=batches, last=last)
     noticed = (find(history).sentence for find in (difference_finding, drift_finding, volume_finding))
     kept = (limit.sentence for limit in history.limits if limit.verdict != "fail")  # the others are noticed
     return (counted, *kept, *noticed)

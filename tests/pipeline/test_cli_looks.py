@@ -98,10 +98,10 @@ def test_batches_of_the_audit_stand_on_the_page(folder: Path) -> None:
     (folder / "loans.yaml").write_text(text.replace("worst_group,", "declared_group,"))
     run("gate", "loans.yaml", "--storage", "kept", code=1)
     told = run("looks", "--name", "loans", "--storage", "kept", "--out", "history")
-    assert "1 batch, from" in told
+    assert told.count("1 batch; the latest is") == 1
     page = (folder / "history" / "looks.md").read_text()
     assert "## What all batches show together" in page
-    assert "1 batch, from" in page
+    assert "1 batch; the latest is" in page
     assert "--storage needs --name" in run("looks", "--storage", "kept", code=2)
     run("looks", "--out", "without")
     assert "all batches" not in (folder / "without" / "looks.md").read_text()

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
+import yaml
 
 from bdt_core.errors import BDTError
 from bdt_core.sealed.attestation import read_attestations
@@ -336,6 +337,16 @@ def test_a_bundle_whose_manifest_was_made_to_fit_is_not_signed(office: Office, b
     done = bdt("verify", bundle, "--key", office.public())
     assert done.exit_code == 1
     assert "Does not hold: What SHA256:" in done.stdout
+
+
+def test_a_form_for_publication_is_named(office: Office) -> None:
+    table, form = office.folder / "loans.csv", office.folder / "form"
+    spec = yaml.safe_load((office.folder / "passed.yaml").read_text()) | {"source": {"path": str(table)}}
+    (office.folder / "own.yaml").write_text(yaml.safe_dump(spec))
+    assert bdt("audit", office.folder / "own.yaml", "--for", "publication", "--out", form).exit_code == 0
+    done = bdt("verify", form)
+    assert done.exit_code == 2
+    assert "report.json is the form for publication" in done.stderr
 
 
 def test_a_report_of_which_nothing_can_be_drawn_was_changed_and_one_of_another_version_is_not_drawn(
