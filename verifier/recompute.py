@@ -12,7 +12,7 @@ import math
 import re
 import sys
 from collections import Counter
-from itertools import combinations
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +48,7 @@ def ratio(a, b):
 
 
 def ends(values, names=("estimate", "low", "high")):
-    return dict(zip(names, values, strict=True))
+    return dict(zip(names, values, strict=False))
 
 
 def wilson(x, n, z, jeffreys_below=0):
@@ -66,6 +66,11 @@ def newcombe(x, n, y, m, z):
     """Rate x of n less rate y of m with its limits (Newcombe 1998, method 10)."""
     (p, p_low, p_high), (q, q_low, q_high) = wilson(x, n, z), wilson(y, m, z)
     return p - q, max(p - q - math.hypot(p - p_low, q_high - q), -1), min(p - q + math.hypot(p_high - p, q - q_low), 1)
+
+
+def without_sign(gap, low, high):
+    """The size of a difference, and its limits."""
+    return abs(gap), max(low, -high, 0.0), max(abs(low), abs(high))
 
 
 def koopman(x, n, y, m, z):
@@ -86,6 +91,36 @@ def koopman(x, n, y, m, z):
     return low, math.exp(optimize.brentq(beyond, centre, centre + 40, xtol=1e-13)) if y else math.inf
 
 
+def mover(x, n, y, m, z):
+    """Limits of a ratio of two rates from Wilson's of each, joined by MOVER-R (Donner and Zou 2012)."""
+    (a, a_low, a_high), (b, b_low, b_high) = wilson(x, n, z), wilson(y, m, z)
+
+    def parts(p, q):  # p of the numerator, q of the denominator
+        return p * (2 * a - p), q * (2 * b - q)
+
+    product, (up, down), (top, bottom) = a * b, parts(a_low, b_high), parts(a_high, b_low)
+    low = up / (product + math.sqrt(max(product**2 - up * down, 0))) if a_low > 0 else 0.0
+    return low, (product + math.sqrt(max(product**2 - top * bottom, 0))) / bottom if b_low > 0 else math.inf
+
+
+def for_all(cells, rate, reference, alpha):
+    """The quantile for all comparisons of groups: with one of them Dunnett's (1955), with the rest Šidák's (1967)."""
+    counts = [of(rate, one) for one in cells]
+    variances = [(x + 1) * (n - x + 1) / (n + 2) ** 3 if n else math.nan for x, n in counts]
+    usable = [v for i, v in enumerate(variances) if i != reference and v > 0]
+    if reference is None or not usable or math.isnan(variances[reference]):
+        return -float(special.ndtri((1 - (1 - alpha) ** (1 / (len(usable) if len(usable) > 2 else 1))) / 2))
+    shared = np.minimum(np.sqrt(variances[reference] / np.array(usable)), 0.98 / math.sqrt(1 - 0.98**2))
+    z = np.linspace(-8, 8, 321)[:, None]  # of the reference's error, given which the differences are independent
+
+    def missed(c):
+        reach, centre = c * np.sqrt(1 + shared**2), z * shared
+        inside = np.prod(special.ndtr(reach - centre) - special.ndtr(-reach - centre), axis=1)
+        return inside @ np.exp(-(z[:, 0] ** 2) / 2) * 0.05 / math.sqrt(2 * math.pi) - (1 - alpha)
+
+    return optimize.brentq(missed, 1.0, 10.0, xtol=1e-13)
+
+
 def t_tests(x, n, y, m):
     """Welch's t of two rates, and Student's with one variance, with two-sided p-values; {} where nothing varies."""
     (p, v), (q, w) = ((k / of, k / of * (1 - k / of) / (of - 1) if of > 1 else math.nan) for k, of in ((x, n), (y, m)))
@@ -98,6 +133,31 @@ def t_tests(x, n, y, m):
         out[name] = (p - q) / math.sqrt(variance)
         out[f"{name}_p_value"] = 2 * float(special.stdtr(df, -abs(out[name])))
     return out
+
+
+def of_means(part):
+    """A difference of two means by Welch (1947): g with its small-sample factor (Hedges 1981), t, p, limits.
+
+    The report holds no variances; they follow from its two t statistics, so that what else it says has to fit them.
+    """
+    n, m, gap = part["n_a"], part["n_b"], part["mean_a"] - part["mean_b"]
+    whole, pooled = ((gap / part[name]) ** 2 if part[name] else math.nan for name in ("welch_t", "pooled_t"))
+    spread, parts = pooled / (1 / n + 1 / m), ((n - 1) * n, (m - 1) * m)
+    if not whole > 0 or abs(parts[0] - parts[1]) < 0.01 * sum(parts):
+        raise Skip("means without t statistics, or of as many people")
+    v = ((n + m - 2) * spread - parts[1] * whole) / (parts[0] - parts[1])
+    degrees = whole**2 / (v**2 / (n - 1) + (whole - v) ** 2 / (m - 1)) if n > 1 and m > 1 else math.nan
+    half = (n + m - 2) / 2
+    g = gap / math.sqrt(spread * half) * math.exp(special.gammaln(half) - special.gammaln(half - 0.5))
+
+    reach = float(special.stdtrit(degrees, (1 + part["confidence"]) / 2)) * math.sqrt(whole)
+    seen = math.sqrt(whole) * sum(float(special.stdtrit(degrees, x)) for x in ((1 + part["confidence"]) / 2, 0.8))
+    mine = {"effect_size": g, "minimum_detectable_difference": seen}
+    mine |= {
+        f"{name}_p_value": 2 * float(special.stdtr(df, -abs(part[name])))
+        for name, df in (("welch_t", degrees), ("pooled_t", n + m - 2))
+    }
+    return mine | {"difference": gap, "low": gap - reach, "high": gap + reach}
 
 
 def detectable(rate, n, m, alpha, power=0.8):
@@ -122,6 +182,14 @@ def holm(p_values):
     out, worst = list(p_values), 0.0
     for rank, i in enumerate(sorted(range(len(out)), key=out.__getitem__)):
         worst = out[i] = min(1.0, max(worst, (len(out) - rank) * out[i]))
+    return out
+
+
+def benjamini_hochberg(p_values):
+    """Adjusted for the false discovery rate (Benjamini and Hochberg 1995)."""
+    out, least, n = list(p_values), 1.0, len(p_values)
+    for rank, i in enumerate(sorted(range(n), key=out.__getitem__, reverse=True)):
+        least = out[i] = min(least, n * out[i] / (n - rank))
     return out
 
 
@@ -291,10 +359,16 @@ class Recomputed:
             groups = [*part.get("groups", []), *([part["unconfirmed"]] if part.get("unconfirmed") else [])]
             for i, group in enumerate(groups):
                 self.attempt(self.people, f"{at}.groups[{i}]", group, None if part["legitimate"] else groups[:i])
+            self.attempt(self.ruled_out, at, part)
         before = searched.get("groups", [])
         for i, one in enumerate((report.get("findings") or {}).get("findings", [])):
             self.attempt(self.people, f"findings.findings[{i}]", one, before[: one["groups_before"]])
         self.attempt(self.intersections, report.get("slices") or {"slices": []})
+        self.attempt(self.of_intersections, report.get("slices") or {})
+        self.attempt(self.columns)
+        self.attempt(self.calibration, report.get("calibration") or {"facets": []})
+        self.attempt(self.tree)
+        self.attempt(self.repeated)
         self.attempt(self.families)
         self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
         self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
@@ -308,7 +382,7 @@ class Recomputed:
         except Skip as skip:
             self.left_out[str(skip)] += 1
 
-    def each(self, kind, where, stated, **mine):
+    def each(self, kind, where, stated, within=TOLERANCE, **mine):
         """Hold members of an object of the report against what was recomputed; what is no number is null."""
         if stated.get("undefined_reason") is not None:
             raise Skip("metrics that the report calls undefined, or does not print as a group has too few rows")
@@ -320,7 +394,7 @@ class Recomputed:
             self.made[kind] += 1
             told = float(told) if told in ("Infinity", "-Infinity") else told  # JSON has no word for it
             numbers = not any(x is None or isinstance(x, (str, bool, list)) for x in (told, value))
-            near = numbers and abs(told - value) <= TOLERANCE * max(abs(told), abs(value)) + rounded
+            near = numbers and abs(told - value) <= within * max(abs(told), abs(value)) + rounded
             if told != value and not near:
                 self.differing.append((kind, f"{where}.{name}", told, value))
 
@@ -371,6 +445,19 @@ class Recomputed:
             harm = alike["remaining"] * alike["overlap"] if alike else abs(gap)
             self.each("people found", where, group, people_harmed=len(of) * harm)
 
+    def ruled_out(self, where, part):
+        """What was found and confirmed of groups from a share of the people on; what is ruled out is drawn."""
+        sign = -1 if self.spec["bias_variable"]["better"] == "higher" else 1
+        for one in [*([part["certificate"]] if part.get("certificate") else []), *(part.get("limited") or [])]:
+            groups = [group for group in part["groups"] if group["share"] >= one["min_share"]]
+            mine = {
+                "rows": part["rows"],
+                "found_difference": max((sign * group["difference"] for group in groups), default=0),
+            }
+            least = (group["low"] if sign > 0 else -group["high"] for group in groups)
+            mine["confirmed_difference"] = max(least, default=0)
+            self.each("people found", where, one, **mine)
+
     def intersections(self, told):
         """Rows and sums of the train and test rows together, whichever rows are in which."""
         for i, one in enumerate(told["slices"]):
@@ -387,6 +474,155 @@ class Recomputed:
             self.each("intersections", f"slices.slices[{i}]", one | both, **mine)
             if not self.by_person:
                 self.parts(f"slices.slices[{i}]", one, told["test_rows"], told["test_value"])
+
+    def of_intersections(self, told):
+        """Weights by the evidence on the train rows, p-values over the family, limits of what was chosen, shrinkage."""
+        listed = [one for one in told.get("slices") or [] if one["comparison"]["status"] == "tested"]
+        exact = {one["comparison"]["test"] for one in listed} <= {"exact mid-p"} and told.get("metric") == "mean"
+        if not listed or not exact or self.by_person or told["in_sample"] or told["correction"] != "bh":
+            raise Skip("p-values of intersections by other tests, or of drawn or repeated rows")
+        step, sign = np.ptp(self.y[self.audited]), 1 if told["better"] == "lower" else -1
+        whole = told["train_rows"]
+        for one in listed:
+            n = one["train_rows"]
+            one["evidence"] = round(sign * one["train_difference"] / math.sqrt(1 / n + 1 / (whole - n)), 9)
+        listed.sort(key=lambda one: (-one["evidence"], -one["weight"]))
+        tests = [one["comparison"] for one in listed]
+        weights = [
+            len(listed) / rank / sum(1 / x for x in range(1, len(listed) + 1)) for rank in range(1, len(listed) + 1)
+        ]
+        harm = [
+            one["p_value"] / 2 if sign * one["difference"] > 0 and one["p_value"] <= told["alpha"] else 1
+            for one in tests
+        ]
+        adjusted = benjamini_hochberg([min(1, p / w) for p, w in zip(harm, weights, strict=True)])
+        chosen = max(
+            1, sum(p <= told["fdr"] and one["parent"] is None for p, one in zip(adjusted, listed, strict=True))
+        )
+        # Shrunk towards the mean of all, by how much true differences vary (Hedges and Olkin 1985, chapter 9).
+        rate = (told["test_value"] - min(self.y[self.audited])) / step
+        errors = [step**2 * rate * (1 - rate) * (1 / one["n_a"] + 1 / one["n_b"]) for one in tests]
+        gaps = np.array([one["difference"] for one in tests])
+        mean, variance = gaps.mean(), max(0, np.mean((gaps - gaps.mean()) ** 2 - errors))
+        self.each("intersections", "slices", told, prior_mean=mean, prior_sd=math.sqrt(variance))
+        for one, test, w, p, error in zip(listed, tests, weights, adjusted, errors, strict=True):
+            alike = max(1, told["tests"] / (w * chosen)) if p <= told["fdr"] else 1
+            counts = [test[name] for name in ("events_a", "n_a", "events_b", "n_b")]
+            alone, wide = ([step * x for x in newcombe(*counts, z_of(told["alpha"], k))] for k in (1, alike))
+            low, high = (wide[1], alone[2]) if sign > 0 else (alone[1], wide[2])
+            shrunk = mean + (test["difference"] - mean) * (variance / (variance + error) if variance else 0)
+            reach = (low, test["difference"]) if sign > 0 else (test["difference"], high)
+            mine = {"weight": w, "p_adjusted": p, "significant": p <= told["fdr"], "low": low, "high": high}
+            mine["shrunken_difference"] = float(np.clip(shrunk, *reach))
+            self.each("intersections", one["name"], one, **mine)
+
+    def columns(self):
+        """Levels of each column, bins of what was searched, and cuts: where one interval ends the next begins."""
+        for i, column in enumerate(self.report["data"]["columns"]):
+            levels = len({*self.table.columns[column["name"]]} - {None})
+            self.each("rows", f"data.columns[{i}]", column, distinct=levels)
+        searched = (self.report.get("worst_groups") or {}).get("searched") or {"columns": []}
+        for i, column in enumerate(searched["columns"]):
+            known = self.table.columns[column["name"]][self.table.known(column["name"]) & self.audited]
+            bins, most = len({*known}), min(20, max(len(known) // 25, 2))
+            if column["kind"] == "ordered" and bins > most:
+                ends_of_bins = np.quantile(known.astype(float), np.arange(1, most) / most, method="inverted_cdf")
+                bins = len({*ends_of_bins.tolist()} - {max(known)}) + 1
+            self.each("people found", f"worst_groups.searched.columns[{i}]", column, bins=bins)
+        told, cuts = self.report.get("slices") or {"columns": [], "slices": [], "lattice": []}, []
+        for i, column in enumerate(told["columns"]):
+            cuts += column["conditions"]
+            for below, above in pairwise(column["conditions"] if column["kind"] == "intervals" else []):
+                if below["high"] is not None and above["low"] is not None:
+                    self.each("intersections", f"slices.columns[{i}]", below, high=above["low"])
+        for one in (*told["slices"], *told["lattice"]):
+            known = all(condition in cuts for condition in one["conditions"])
+            self.each("intersections", one["name"], {"of these cuts": True}, **{"of these cuts": known})
+        for i, node in enumerate([] if self.by_person else told["lattice"]):
+            sizes = [node["comparison"][name] for name in ("n_a", "n_b")]
+            mine = {"rows": sizes[0], "support": node["rows"] / told["test_rows"], "n_a and n_b": sum(sizes)}
+            self.each("test rows", f"slices.lattice[{i}]", node | {"n_a and n_b": told["test_rows"]}, **mine)
+
+    def calibration(self, told):
+        """How right the score is for the declared groups and those that a search found: all of it, and by tenths."""
+        groups = [
+            (f"facets[{f}].groups[{g}]", x) for f, one in enumerate(told["facets"]) for g, x in enumerate(one["groups"])
+        ]
+        groups += [(f"groups[{g}]", x) for g, x in enumerate(told.get("groups") or [])]
+        if not groups or self.by_person or told["drawn"]:
+            raise Skip("calibration of persons, of drawn rows, or of nobody")
+        score = self.table.numbers(told["score"])
+        label = self.table.positive(told["label"], self.spec["bias_variable"]["positive"])
+        known = ~np.isnan(score + label)
+        for at, group in groups:
+            inside = known & self.table.holding(group["conditions"])
+            among = known & self.table.known(*(c["column"] for c in group["conditions"])) if "facets" in at else known
+            mine = {"rows": inside.sum(), "share": inside.sum() / among.sum()}
+            if inside.any() and group["gap"] is not None:
+                mine |= {"mean_score": score[inside].mean(), "share_positive": label[inside].mean()}
+                mine["gap"] = mine["share_positive"] - mine["mean_score"]
+            self.each("calibration", f"calibration.{at}", group, 1e-6, **mine)
+            for i, one in enumerate(group.get("bins") or []):
+                here = inside & ((score * 10).clip(max=9).astype(int) == int(min(one["mean_score"] * 10, 9)))
+                limits = wilson(int(label[here].sum()), int(here.sum()), z_of(told["alpha"]))
+                mine = ends(limits, ("share_positive", "low", "high"))
+                mine |= {"rows": here.sum(), "mean_score": score[here].mean() if here.any() else math.nan}
+                self.each("calibration", f"calibration.{at}.bins[{i}]", one, 1e-6, **mine)
+
+    def tree(self):
+        """Each part of the clusters' tree from its own parts, and each cluster as the part that became it."""
+        nodes, data = (self.report.get("tree") or {"nodes": []})["nodes"], self.report
+        for i, node in enumerate(nodes):
+            below, mine = [nodes[k] for k in node["children"]], {}
+            rows, whole = node["rows"], nodes[0]["rows"]
+            if below:
+                mine = {"rows": sum(one["rows"] for one in below)}
+                mine["mean"] = sum(one["rows"] * one["mean"] for one in below) / mine["rows"]
+                self.each("clusters", f"tree.nodes[{i}]", {"ids": [one["id"] for one in below]}, ids=node["children"])
+            if i:
+                rest = (whole * nodes[0]["mean"] - rows * node["mean"]) / (whole - rows)
+                mine["gap"] = (node["mean"] - rest) * (-1 if self.spec["bias_variable"]["better"] == "higher" else 1)
+            if {*self.y[self.audited].tolist()} <= {0, 1}:
+                mine["std"] = math.sqrt(max(0, node["mean"] * (1 - node["mean"])))
+            self.each("clusters", f"tree.nodes[{i}]", node, id=i, **mine)
+            for c, one in enumerate(data["clusters"]):
+                if one["cluster"] == node["label"]:
+                    mine = {"train_rows": rows, "train_mean": node["mean"], "train_gap": node["gap"]}
+                    self.each("clusters", f"clusters[{c}]", one, **mine)
+
+    def repeated(self):
+        """What stands twice: settings in the specification, the level of intervals, the first of repeated splits."""
+        for name, part in self.report.items():
+            asked = self.spec.get(name)
+            for key in part.keys() & asked.keys() if isinstance(part, dict) and isinstance(asked, dict) else ():
+                if type(part[key]) in (int, float) and asked[key] is not None:
+                    self.each("settings", name, part, **{key: asked[key]})
+        first = self.report.get("primary_test") or {}
+        if first.get("repeated_splits"):
+            again = first["repeated_splits"]
+            mine = {"differences": first["comparison"]["difference"], "p_values": first["comparison"]["p_value"]}
+            self.each("settings", "primary_test.repeated_splits", {name: again[name][0] for name in mine}, **mine)
+        searched = (self.report.get("worst_groups") or {}).get("groups", [])
+        for i, one in enumerate((self.report.get("findings") or {"findings": []})["findings"]):
+            for same in searched if one["found_by"] == "worst_groups" and one["measured"] == self.name else ():
+                if same["conditions"] == one["conditions"]:
+                    sign = -1 if self.spec["bias_variable"]["better"] == "higher" else 1  # told as harm
+                    gap = sorted(sign * same[name] for name in ("low", "difference", "high"))
+                    mine = {} if one["remaining"] else ends(gap, ("low", "difference", "high"))
+                    mine |= {name: same[name] for name in ("rows", "share", "mean_inside")}
+                    self.each("settings", f"findings.findings[{i}]", one, **mine)
+        self.confidence({name: part for name, part in self.report.items() if name != "spec"}, "")
+
+    def confidence(self, part, where):
+        """Every interval's: 1 - alpha. Every difference of two shares that stand beside it."""
+        if isinstance(part, dict) and part.get("difference") is not None and {"share", "share_others"} <= part.keys():
+            self.each("tests", where, part, difference=part["share"] - part["share_others"])
+        if isinstance(part, dict) and part.get("confidence") is not None:
+            self.each("settings", where, part, confidence=1 - self.spec["significance"]["alpha"])
+        for name, inner in (
+            part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
+        ):
+            self.confidence(inner, f"{where}.{name}")
 
     def parts(self, where, one, rows, mean):
         """Test rows of a group and of everybody else, which together are all that the report has."""
@@ -414,8 +650,7 @@ class Recomputed:
             held = holm([one["comparison"]["p_value"] for _, one in exact])
             for (at, one), p_value in zip(exact, held, strict=True):
                 self.each("families of tests", at, one, p_adjusted=p_value)
-                y = self.y[self.audited]
-                self.at_once_of(at, one, alpha, len(exact), float(y.max() - y.min()))
+                self.at_once_of(at, one, alpha, len(exact))
         told = report["differences"]
         for i, feature in enumerate(told["features"]):
             for j, level in enumerate(feature.get("levels") or []):
@@ -431,11 +666,29 @@ class Recomputed:
                 self.each("families of tests", f"differences.features[{i}]", feature, **means)
             if counted and counted.get("chi2") is not None:
                 mine = {"pearson_p_value": float(stats.chi2.sf(counted["pearson_chi2"], counted["dof"]))}
+                mine |= self.table_of(feature, told) | (
+                    {"p_value": mine["pearson_p_value"]} if counted["method"] == "chi-squared" else {}
+                )
                 self.each("families of tests", f"differences.features[{i}].table", counted, **mine)
+                held = [one["p_adjusted"] for one in feature["levels"] if one["p_adjusted"] is not None]
+                self.each(
+                    "families of tests", f"differences.features[{i}]", feature, p_adjusted=min(held, default=None)
+                )
                 self.each("families of tests", f"differences.features[{i}]", feature, effect=counted["cramers_v"])
         if told["correction"] == "holm":
             self.family([one for one in enumerate(told["features"]) if not one[1]["declared"]], alpha)
             self.family([one for one in enumerate(told["features"]) if one[1]["declared"]], alpha)
+
+    def table_of(self, feature, told):
+        """Chi-squared of a column's levels by cluster (Pearson 1900) and Cramér's V; {} where not all are printed."""
+        tests = [one["comparison"] for one in feature["levels"]]
+        counts = np.array([[test["events_a"] or 0, test["events_b"] or 0] for test in tests], dtype=float)
+        rare = "(rare levels)" in (one["level"] for one in feature["levels"])  # tested level by level, and told as one
+        if rare or self.by_person or counts.sum(axis=0).tolist() != [told["rows_cluster"], told["rows_rest"]]:
+            return {}
+        expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / counts.sum()
+        chi2, dof = float(((counts - expected) ** 2 / expected).sum()), len(tests) - 1
+        return {"pearson_chi2": chi2, "chi2": chi2, "dof": dof, "cramers_v": math.sqrt(chi2 / counts.sum())}
 
     def family(self, features, alpha):
         """Tests of columns and of levels, by Holm together; where there are two levels, they are one test."""
@@ -449,21 +702,36 @@ class Recomputed:
         for same, p_value in zip(tests, held, strict=True):
             for at, one in same:
                 self.each("families of tests", at, one, p_adjusted=p_value)
-                if "share_cluster" in one and one["comparison"]["test"] == "exact mid-p":
-                    self.at_once_of(at, one, alpha, len(tests), 1)
+                if not self.by_person:
+                    self.at_once_of(at, one, alpha, len(tests))
 
-    def at_once_of(self, where, one, alpha, statements, step):
+    def at_once_of(self, where, one, alpha, statements):
         """The interval of a difference that holds with those of all others: 0 is in it where Holm does not reject.
 
         Of what only Holm's steps reject, the direction is known and no more (Guilbaud 2008).
         """
-        counts = (one["comparison"][name] for name in ("events_a", "n_a", "events_b", "n_b"))
-        difference, low, high = (step * x for x in newcombe(*counts, z_of(alpha, statements)))
+        test = one["comparison"]
+        difference, low, high = (test[name] for name in ("difference", "low", "high"))
+        if test["events_a"] is None:  # of means: with the fewest degrees of freedom that there can be
+            df = min(test["n_a"], test["n_b"]) - 1
+            wider = special.stdtrit(df, 1 - alpha / statements / 2) / special.stdtrit(df, 1 - alpha / 2)
+            low, high = (difference + wider * (end - difference) for end in (low, high))
+        else:
+            counts = [test[name] for name in ("events_a", "n_a", "events_b", "n_b")]
+            alone, wide = (newcombe(*counts, z_of(alpha, k))[1:] for k in (1, statements))
+            step = (high - low) / (alone[1] - alone[0])  # between the two values of what is compared
+            low, high = (step * end for end in wide)
         if one["p_adjusted"] > alpha:
             low, high = min(low, 0.0), max(high, 0.0)
         else:
             low, high = (max(low, 0.0), high) if difference > 0 else (low, min(high, 0.0))
-        self.each("families of tests", where, one, corrected_low=low, corrected_high=high)
+        self.each(
+            "families of tests",
+            where,
+            one,
+            corrected_low=low,
+            corrected_high=high,
+        )
 
     def declared(self, told):
         """The bias variable of each declared group against everybody else; intervals of differences hold at once."""
@@ -491,7 +759,10 @@ class Recomputed:
         if isinstance(part, dict) and part.keys() >= {"n_a", "events_a", "test"} and part["test"]:
             if part["test"] != "exact mid-p":
                 self.each("tests", where, part, difference=part["mean_a"] - part["mean_b"])
-                raise Skip(f"tests by {part['test']}")
+                mine = {} if self.by_person else of_means(part) | {"p_value": part["welch_t_p_value"]}
+                drawn = () if part["test"] == "Welch's t" else ("low", "high", "p_value")
+                self.each("tests", where, part, 1e-6, **{name: x for name, x in mine.items() if name not in drawn})
+                raise Skip(f"p-values by {part['test']}")
             x, n, y, m = (part[name] for name in ("events_a", "n_a", "events_b", "n_b"))
             pairs = [(0, 1), *combinations(values[:50], 2)]  # the two values of what is compared, nearly always 0 and 1
             fits = [pair for pair in pairs if math.isclose(part["mean_a"], pair[0] + (pair[1] - pair[0]) * x / n)]
@@ -553,11 +824,19 @@ class Recomputed:
         # Each group against the reference: one group, or everybody else.
         for j, metric in enumerate(facet["against_reference"]):
             rate, _, what = metric["metric"].rpartition("_")
+            compared = names.index(facet["reference"]) if facet["reference"] in names else None
+            critical = for_all(cells, rate, compared, alpha) if rate in there else math.nan
             for i, stated in enumerate(metric["values"] if rate in there else []):
                 other = cells[names.index(facet["reference"])] if facet["reference"] in names else total - cells[i]
                 (x, n), (y, m) = of(rate, cells[i]), of(rate, other)
-                mine = {"estimate": ratio(ratio(x, n), ratio(y, m))}
-                mine = ends(newcombe(x, n, y, m, z)) if what == "difference" else mine
+                if what == "difference":
+                    mine, both = ends(newcombe(x, n, y, m, z)), newcombe(x, n, y, m, critical)[1:]
+                else:
+                    mine, both = {"estimate": ratio(ratio(x, n), ratio(y, m))}, (math.nan, math.nan)
+                    if n and m and x + y:
+                        mine |= ends(koopman(x, n, y, m, z), ("low", "high"))
+                        both = mover(x, n, y, m, critical)
+                mine |= ends(both, ("together_low", "together_high"))
                 self.attempt(self.each, kind, f"{at}.against_reference[{j}].values[{i}]", stated, **mine)
         # Criteria: the largest difference and the smallest ratio over all groups with enough rows.
         for j, stated in enumerate(facet["ranges"]):
@@ -589,11 +868,20 @@ class Recomputed:
                     mine[name] = disparity(inside, known, strata, column == (1 if turn else 0))
             for j, metric in enumerate(facet["clarify"]):
                 name, value = metric["metric"], {"estimate": mine.get(metric["metric"], math.nan)}
-                if name in CLARIFY:
-                    sides = [of(CLARIFY[name], d), of(CLARIFY[name], a)][:: 1 if name in ("SD", "DRR") else -1]
-                    value |= ends(newcombe(*sides[0], *sides[1], z))
-                    at_once = newcombe(*sides[0], *sides[1], z_of(alpha, judged))
-                    value |= ends(at_once[1:], ("together_low", "together_high"))
+                rate = CLARIFY.get(name, "prevalence" if name in ("TVD", "KS", "LP") and len(p) == 2 else None)
+                if rate:
+                    sides = [of(rate, d), of(rate, a)][:: 1 if name in ("SD", "DRR") else -1]
+                    alone, all_of = (newcombe(*sides[0], *sides[1], z_of(alpha, k)) for k in (1, judged))
+                    if name not in CLARIFY:  # distances of two shares: the difference without its sign
+                        length = math.sqrt(2) if name == "LP" else 1
+                        alone, all_of = ((length * x for x in without_sign(*one)) for one in (alone, all_of))
+                    value |= ends(alone) | ends([*all_of][1:], ("together_low", "together_high"))
+                if name == "DI" and min(of("selection_rate", one)[1] for one in (d, a)):
+                    value |= ends(koopman(*of("selection_rate", d), *of("selection_rate", a), z), ("low", "high"))
+                if name == "CI":  # 1 - 2 x, of which x, the group's share of both, has Wilson's limits
+                    for (low, high), k in ((("low", "high"), 1), (("together_low", "together_high"), judged)):
+                        share = wilson(d.total(), d.total() + a.total(), z_of(alpha, k))
+                        value |= {low: 1 - 2 * share[2], high: 1 - 2 * share[1]}
                 stated = metric["values"][i if len(metric["values"]) > 1 else 0]
                 where, value = f"{at}.clarify[{j}].values[{i}]", {} if name == "FT" else value
                 self.attempt(self.each, "Clarify's metrics", where, stated, **value)

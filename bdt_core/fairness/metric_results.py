@@ -259,7 +259,7 @@ class BiasMetrics(AuditPart):
         pooled = {
             one.name: math.fsum(one.events) / n
             for one in self.metrics
-            if one.name in RATES and one.kind == "rate" and (n := math.fsum(one.n))
+            if one.name in RATES and one.kind == "rate" and one.was_asked_for and (n := math.fsum(one.n))
         }
         pooled |= {
             one.name: math.fsum(x * n for x, n in zip(one.estimate, one.n, strict=True) if x is not None) / n_of_all

@@ -18,7 +18,6 @@ from bdt_core.fairness.reported_groups import Facet, Group, GroupMetric, GroupRa
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.findings import AuditFindings
 from bdt_core.groups.scan.blanks import Blanks
-from bdt_core.groups.slices.results import Slices
 from bdt_core.inference import CategoricalComparison
 from bdt_core.metrics import RATES
 from bdt_core.mitigation import recommend
@@ -41,7 +40,6 @@ from bdt_core.table.summaries import Drawn
 from bdt_core.verdict import NO_CLUSTERS, judge_gate
 from bdt_core.version import installed_version
 
-SLICES_LISTED = 50
 NOT_SEARCHED = "no clusters were searched"
 NOT_SHOWN = {"rows": "fewer than {N} rows: not printed", "persons": "fewer than {N} persons: not printed"}
 _PACKAGES = ("numpy", "pandas", "scipy", "scikit-learn", "numba", "kmodes")
@@ -99,7 +97,7 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
         characteristics=findings.characteristics,
         findings=findings.ranked,
         worst_groups=findings.worst_groups,
-        slices=None if findings.slices is None else _listed(findings.slices),
+        slices=findings.slices,
         local_bias=findings.local_bias,
         blanks=findings.blanks if findings.blanks is not None and findings.blanks.rows else None,
         mitigation=None
@@ -662,12 +660,6 @@ def _values(metric: Metric, small: set[tuple[Any, ...]], not_shown: str) -> Grou
     if None in together.values():
         together = dict.fromkeys(together)
     return GroupMetric(metric=metric.name, values=tuple(value(i, group) for i, group in enumerate(metric.values)))
-
-
-def _listed(slices: Slices) -> Slices:
-    """Slices as far as they are significant, and the first `SLICES_LISTED` of the others."""
-    significant = sum(bool(one.significant) for one in slices.slices)
-    return replace(slices, slices=slices.slices[: max(significant, SLICES_LISTED)])
 
 
 def _drawn(findings: AuditFindings) -> parts.DrawnParts:

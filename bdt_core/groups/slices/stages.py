@@ -107,7 +107,8 @@ def search(
         against_rest = contrasts(on_test.outcome, measure.harm_sign, tested.totals, on_test.whole, effects)
     spread = Prior(0.0, 0.0)
     if against_rest is not None:  # of the whole family that was tested, whose differences did not choose it
-        spread = prior(candidates.contrasts if in_sample else against_rest)
+        was_tested = np.array([one.status == "tested" for one in tested.comparisons])
+        spread = prior(candidates.contrasts if in_sample else against_rest[was_tested])
     shrunk = [] if against_rest is None else shrunken(against_rest, spread).tolist()
     slices = _slices(tested, candidates, on_train, on_test, conditions, shrunk, settings)
     return Slices(

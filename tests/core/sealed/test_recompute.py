@@ -127,9 +127,9 @@ def _claims(program: Any, report: Report, table: Any) -> list[tuple[str, dict[st
     claims = []
 
     class Noted(program.Recomputed):  # type: ignore[misc]
-        def each(self, kind: str, where: str, stated: dict[str, Any], **mine: Any) -> None:
+        def each(self, kind: str, where: str, stated: dict[str, Any], *within: float, **mine: Any) -> None:
             before = sum(self.made.values())
-            super().each(kind, where, stated, **mine)
+            super().each(kind, where, stated, *within, **mine)
             if sum(self.made.values()) > before:
                 claims.extend((kind, stated, name) for name in mine if name in stated)
 
@@ -177,6 +177,32 @@ def test_each_number_that_is_changed_in_the_report_is_found(name: str, program: 
             stated[member] = before
             assert found, f"{kind}: {member} was {before!r}"
     assert not program.Recomputed(report, table).differing
+
+
+def _numbers(part: Any, where: str = "") -> Iterator[tuple[Any, Any, str]]:
+    """Every number of the report but those that were asked for: what holds it, its place there, and its path."""
+    for name, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        at = f"{where}.{name}".strip(".") if isinstance(part, dict) else where
+        if isinstance(inner, (int, float)) and not isinstance(inner, bool):
+            yield part, name, at
+        elif at not in ("spec", "sentences"):
+            yield from _numbers(inner, at)
+
+
+@pytest.mark.parametrize(("name", "most"), [("compas", 7), ("grants", 5), ("mixed", 19)])
+def test_numbers_of_the_whole_report(name: str, most: int, program: Any, tables: dict[str, Path]) -> None:
+    """Of fifty that are drawn from all that there are, most are found."""
+    report = golden(name)
+    table = program.Table([tables[name]], report["spec"]["source"])
+    numbers, missed = list(_numbers(report)), []
+    for i in np.random.default_rng(28).permutation(len(numbers))[:50]:
+        part, member, where = numbers[i]
+        before = part[member]
+        part[member] = _changed(before)
+        if not program.Recomputed(report, table).differing:
+            missed.append(where)
+        part[member] = before
+    assert len(missed) <= most, missed
 
 
 def _parts_of_sums(report: Report) -> list[tuple[dict[str, Any], str]]:
