@@ -60,9 +60,12 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
                 document = audit.stages.build_document(findings, spec)
                 document = look.end(document, findings.test, report_bytes)
             served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)
+            lacks: list[str] = []
             with printed_once(document):
-                files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
-                shown = views.report(document, files, served)
+                files = write_folder(folder, lambda local: audit.stages.write_reports(document, local, lacks.append))
+                shown = views.report(document, files, served, lacks)
+            for sentence in lacks:
+                context.log.warning(sentence)
             if audit.bundle is not None:
                 write_bundle(context, audit, audit.bundle.key, files, storage_root(context.instance, audit.storage))
         return audit.made(document, shown, spec)
