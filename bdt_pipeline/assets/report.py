@@ -15,6 +15,7 @@ from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.looks import look_of_run
 from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import log
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
@@ -65,7 +66,7 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
                 files = write_folder(folder, lambda local: audit.stages.write_reports(document, local, lacks.append))
                 shown = views.report(document, files, served, lacks)
             for sentence in lacks:
-                context.log.warning(sentence)
+                log(context, sentence, "warning")
             if audit.bundle is not None:
                 write_bundle(context, audit, audit.bundle.key, files, storage_root(context.instance, audit.storage))
         return audit.made(document, shown, spec)
