@@ -643,8 +643,10 @@ class Stages:
 
         return build_document(findings, spec)
 
-    def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
-        """Write the report files into a new folder."""
+    def write_reports(
+        self, document: dict[str, Any], folder: Path, notice: Callable[[str], None] | None = None
+    ) -> dict[str, Path]:
+        """Write the report files into a new folder; what a form lacks is said to `notice`."""
         from bdt_core.report.write import write_reports
 
-        return write_reports(document, folder)
+        return write_reports(document, folder, notice)

@@ -273,7 +273,8 @@ def audit(
     spec = with_seal(spec_of(target, asked, partition), seal)
     from bdt_pipeline.commands.run_audit import run_audit
 
-    run_audit(spec, out, publication=readers == "publication", members=members)
+    if not run_audit(spec, out, publication=readers == "publication", members=members):
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 @app.command()
@@ -467,7 +468,8 @@ def dossier(
     """
     from bdt_pipeline.commands.run_dossier import run_dossier
 
-    run_dossier(target, form, language, out, partition)
+    if not run_dossier(target, form, language, out, partition):
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 @app.command()

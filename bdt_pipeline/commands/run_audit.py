@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication
+from bdt_core.report.write import FORMS
 from bdt_core.sealed.looking import looking
 from bdt_core.spec import AuditSpec
 from bdt_core.stages import READING, titles_of
@@ -14,8 +15,8 @@ from bdt_pipeline.commands.console import progress_bar, report_folder, show_resu
 from bdt_pipeline.commands.members_file import members_file, write_members
 
 
-def run_audit(spec: AuditSpec, out: Path | None, *, publication: bool = False, members: Path | None = None) -> None:
-    """Audit a table and write the report.
+def run_audit(spec: AuditSpec, out: Path | None, *, publication: bool = False, members: Path | None = None) -> bool:
+    """Audit a table, write the report, and say whether all its forms could be drawn.
 
     Parameters
     ----------
@@ -31,8 +32,10 @@ def run_audit(spec: AuditSpec, out: Path | None, *, publication: bool = False, m
             result = audit_watched(spec).recorded(look, publication=publication)
         if stream is not None and members is not None:
             write_members(result, stream, members)
-        files = [*result.write(folder, publication=publication).values(), *([] if members is None else [members])]
-    show_result(for_publication(result.document) if publication else result.document, files)
+        files = result.write(folder, publication=publication, notice=tell)
+    shown = [*files.values(), *([] if members is None else [members])]
+    show_result(for_publication(result.document) if publication else result.document, shown)
+    return len(files) == len(FORMS)
 
 
 def audit_watched(spec: AuditSpec) -> AuditResult:

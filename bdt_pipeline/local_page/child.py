@@ -119,15 +119,18 @@ class Audit:
         from bdt_core.sealed.looking import looking
         from bdt_core.spec import load_spec
 
+        def notice(sentence: str) -> None:
+            tell(Notice(sentence))
+
         spec = load_spec(self.spec)
         with looking(Path(self.ledger), spec, "page") as look:
             result = audit(
                 None,
                 spec,
                 progress=lambda title, done, steps: tell(Step(title, done, steps)),
-                notice=lambda sentence: tell(Notice(sentence)),
+                notice=notice,
             ).recorded(look)
-        result.write(Path(self.folder))
+        result.write(Path(self.folder), notice=notice)
         return Written()
 
 

@@ -16,10 +16,10 @@ import pytest
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication, render_html, render_markdown
-from bdt_core.report.dossier import FORMS, build_dossier
+from bdt_core.report.dossier import FORMS, Dossier, build_dossier
 from bdt_core.report.figures import figure_names
 from bdt_core.spec import parse_spec
-from bdt_pipeline.commands.run_dossier import files_of
+from bdt_pipeline.commands.run_dossier import data_of, drawn_of
 from tests.core.report.described import described
 
 MINIMUM = 30
@@ -165,6 +165,11 @@ def test_no_rare_level_file_or_person_is_named(walked: Any, texts: dict[str, str
     assert all(one in owners for one in ("zzrare", "zzplace", "zzjob", "zzpeople", "zzcolumn"))
     named = {(form, mark) for form, text in texts.items() for mark in MARKS if mark in text}
     assert named == set()
+
+
+def files_of(document: dict[str, Any], dossier: Dossier) -> dict[str, bytes]:
+    """A filled-in form's files by name."""
+    return {name: draw(print) for name, draw in drawn_of(dossier).items()} | data_of(document, dossier)
 
 
 @pytest.mark.parametrize("form", FORMS)
