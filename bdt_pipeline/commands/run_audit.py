@@ -7,6 +7,7 @@ from pathlib import Path
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication
+from bdt_core.report.noise import key_file, owners_key
 from bdt_core.report.write import FORMS
 from bdt_core.sealed.looking import looking
 from bdt_core.spec import AuditSpec
@@ -27,6 +28,8 @@ def run_audit(spec: AuditSpec, out: Path | None, *, publication: bool = False, m
     members : Path, optional
         A new file for who is in which cluster and finding.
     """
+    if publication:
+        _have_key()
     with nullcontext() if members is None else members_file(members) as stream, report_folder(out, spec.name) as folder:
         with looking(folder.parent, spec, "audit") as look:
             result = audit_watched(spec).recorded(look, publication=publication)
@@ -36,6 +39,17 @@ def run_audit(spec: AuditSpec, out: Path | None, *, publication: bool = False, m
     shown = [*files.values(), *([] if members is None else [members])]
     show_result(for_publication(result.document) if publication else result.document, shown)
     return len(files) == len(FORMS)
+
+
+def _have_key() -> None:
+    """Make sure of the key before rows are read, and say where it is if it is new."""
+    path, is_new = key_file(), not key_file().exists()
+    owners_key()
+    if is_new:
+        tell(
+            f"{path} is new: the key of the noise in forms for publication. Keep it, and give it to nobody: with "
+            "another key the same table has other noise, and both together tell more."
+        )
 
 
 def audit_watched(spec: AuditSpec) -> AuditResult:

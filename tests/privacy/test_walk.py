@@ -28,6 +28,7 @@ EXTREMES = ("987654", "876543", "765432")
 NO_COUNTS = {
     # what the form itself, the specification and the method are: none is made of rows
     "schema_version", "schema_minor", "base", "minimum", "rates_from", "findings_left_out", "min_rows", "permutations",
+    "deviation", "guessed", "guessed_of_ten",
     "random_state", "test_size",
     "confidence", "alpha", "min_share", "limit", "maximum", "searches", "groups_before", "positive", "robustness",
     "overlap", "min_cluster_rows", "thresholds", "small_share",
@@ -151,7 +152,8 @@ def test_the_form_is_made_by_the_schema_and_of_itself(walked: Any, published: di
     described().validate(published)
     assert "publication" not in walked[0].document
     assert published["publication"] == {
-        "base": 10, "minimum": 30, "rates_from": 50, "counted": "people", "findings_left_out": 0,
+        "base": 10, "minimum": 30, "rates_from": 100, "counted": "people", "findings_left_out": 0,
+        "deviation": 7.5, "guessed": 0.59, "guessed_of_ten": 0.75,
     }  # fmt: skip
 
 

@@ -10,6 +10,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.groups.scan.blanks import Blanks, find_blanks
+from bdt_core.report.noise import DEVIATION
 from bdt_core.report.publication import for_publication
 from bdt_core.spec import parse_spec
 from bdt_core.table.summaries import Drawn
@@ -97,8 +98,9 @@ def test_page_1_says_of_whom_outcomes_are_missing_and_what_that_could_hide(
 def test_the_form_for_publication_says_how_many_to_tens_and_not_whose() -> None:
     document = quick_audit(refused(4003), protected=["sex"]).document
     published = for_publication(document)["blanks"]
-    assert published["rows"] == round(document["blanks"]["rows"], -1)
-    assert published["of"] == 4000
+    for name in ("rows", "of"):
+        assert published[name] % 10 == 0
+        assert abs(published[name] - document["blanks"][name]) < 5 + 4 * DEVIATION
     assert published["groups"] == []
     assert published["who"] is None
     assert published["worst_case"] is None
