@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from bdt_core.errors import SourceError
+from bdt_core.said import say
 from bdt_core.shards.engine import ShardEngine, engine_of
 from bdt_core.shards.memory import MemoryPlan, in_words, plan_memory, refuse_full_disk
 from bdt_core.shards.scratch import scratch_folder
@@ -28,6 +30,10 @@ if TYPE_CHECKING:
 
 Notice = Callable[[str], None]
 
+_TOO_LARGE = (
+    '{table} does not fit into memory. Set "clustering.memory: out_of_core", by which a text, Parquet or a query is '
+    "read in parts, or take fewer rows or columns."
+)
 _SHARD_CELLS = 20_000_000
 _SHARD_ROWS = 1 << 20  # what most writers of Parquet store together
 
@@ -82,10 +88,13 @@ def open_table(
     plan = None if frame is not None or read is not None else memory_plan(spec)
     if plan is None or not plan.out_of_core:
         names = None
-        if frame is None and read is None and check is None:
-            whole, names = read_some(spec.source, _choice(spec))
-        else:
-            whole = as_source_reads_it((read or read_table)(spec.source) if frame is None else frame, spec.source)
+        try:
+            if frame is None and read is None and check is None:
+                whole, names = read_some(spec.source, _choice(spec))
+            else:
+                whole = as_source_reads_it((read or read_table)(spec.source) if frame is None else frame, spec.source)
+        except MemoryError:
+            raise SourceError(say(_TOO_LARGE, table=spec.source.described)) from None
         if progress is not None:
             progress("validate it", 0, len(whole))
         yield Opened(validate(whole, spec, names) if check is None else check(whole, spec), whole)

@@ -47,10 +47,10 @@ def assign_roles(names: Sequence[str], spec: AuditSpec) -> dict[str, Role]:
     }
     known = frozenset(names)
     for key, these in named.items():
-        for one in these:
-            if one not in known:
+        for name in these:
+            if name not in known:
                 raise DataError(
-                    f'"{key}" names the column "{one}", which the table does not have. {did_you_mean(one, names)}'
+                    f'"{key}" names the column "{name}", which the table does not have. {did_you_mean(name, names)}'
                 )
     included = set(spec.features.include or [])
     texts = spec.local_bias.texts if spec.local_bias else None
