@@ -10,7 +10,7 @@ from typing import BinaryIO, Protocol
 
 import pandas as pd
 
-from bdt_core.errors import DataError, SourceError
+from bdt_core.errors import SourceError
 from bdt_core.said import say
 from bdt_core.spec import TableSource
 from bdt_core.table.column_types import TEXTS, Choose, Dtype, FileTypes, agreed, conformed, stacked
@@ -267,7 +267,7 @@ class _WrittenTable:
         first = self._first_lines
         try:
             return self._as_table(lambda: io.BytesIO(first)).beginning(rows, choose)
-        except (DataError, SourceError):  # perhaps only for a value that goes on after these lines
+        except SourceError:  # perhaps only for a value that goes on after these lines
             with reading(self.file, "a table", self._version):
                 return self._as_table(self.file.open).beginning(rows, choose)
 

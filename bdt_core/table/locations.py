@@ -15,7 +15,7 @@ from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote
 
-from bdt_core.errors import BDTError, SourceError, UnreachableError, did_you_mean
+from bdt_core.errors import SourceError, UnreachableError, did_you_mean
 from bdt_core.said import Numeral, of_ours, say
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def reading(file: SourceFile, form: str, version: object = None) -> Iterator[Non
         raise
     except Exception as error:  # the libraries behind a form or a URL fail in ways of their own
         _refuse_changed(file, version)
-        if isinstance(error, BDTError):
+        if isinstance(error, SourceError):
             raise
         message = say(
             "{table} cannot be read: {why}."

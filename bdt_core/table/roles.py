@@ -90,9 +90,12 @@ def assign_roles(names: Sequence[str], spec: AuditSpec) -> dict[str, Role]:
 def looked_at(names: Sequence[str], spec: AuditSpec) -> list[str] | None:
     """The columns that an audit looks at, by the names of all; of the others it knows no more than the name.
 
-    None, for all of them, where the specification names one that is not there: whoever says so knows the others then.
+    None, for all of them, where the specification does not fit these: whoever says so knows the others then.
     """
-    roles = assign_roles(names, spec)
+    try:
+        roles = assign_roles(names, spec)
+    except DataError:
+        return None
     besides = {*spec.carried, *group_columns(spec), spec.split.key, spec.bias_variable.query} - {None}
     if not besides <= roles.keys():
         return None
