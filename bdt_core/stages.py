@@ -450,7 +450,8 @@ class Stages:
         from bdt_core.shards.opening import open_table
 
         read = self.read_table if self.knows_where_the_table_is else None
-        return open_table(frame, spec, read=read, check=self.validate, progress=progress, notice=notice)
+        check = None if type(self) is Stages else self.validate  # what replaces a stage may look at any column
+        return open_table(frame, spec, read=read, check=check, progress=progress, notice=notice)
 
     @property
     def knows_where_the_table_is(self) -> bool:

@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from bdt_core.errors import OUT_OF_MEMORY, BDTError, OutputError, SpecError
+from bdt_core.shards.scratch import remove_abandoned
 from bdt_core.version import GATE, WHOLE, installed_version
 from bdt_pipeline.commands.printing import put, screens
 
@@ -28,6 +29,7 @@ class _OnScreens(TyperGroup):
 
     def main(self, *args: Any, **more: Any) -> Any:
         """Run the command that the arguments name."""
+        remove_abandoned()
         try:
             with screens():
                 return super().main(*args, **more)

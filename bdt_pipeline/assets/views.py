@@ -139,8 +139,7 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
                     AsItIs(one.name),
                     one.role.replace("_", " "),
                     one.kind or "",
-                    f"{one.missing:,}",
-                    more_than_counted(one.distinct),
+                    *(("", "") if one.missing is None else (f"{one.missing:,}", more_than_counted(one.distinct))),
                 ]
                 for one in table.columns
             ],
