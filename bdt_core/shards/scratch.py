@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-import fcntl
 import os
 import shutil
 import socket
 import stat
+import sys
 import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
 from bdt_core.errors import OutputError
+
+if sys.platform != "win32":  # where no such lock is known, what a killed process left is its user's to remove
+    import fcntl
 
 COLUMNS, PAGE = "bdt-columns-", "bdt-open-"
 """What folders are called that hold a large table, and what `bdt open` keeps."""
@@ -38,7 +41,7 @@ def scratch_folder(name: str = COLUMNS) -> Iterator[Path]:
     remove_abandoned()
     try:
         folder = Path(tempfile.mkdtemp(prefix=name, dir=where))
-        lock = _locked(folder)
+        lock = None if sys.platform == "win32" else _locked(folder)
     except OSError as error:
         raise OutputError(
             f"{where} cannot take temporary files: {error.strerror}. Name another folder in the environment variable "
@@ -48,11 +51,14 @@ def scratch_folder(name: str = COLUMNS) -> Iterator[Path]:
         yield folder
     finally:
         shutil.rmtree(folder, ignore_errors=True)
-        os.close(lock)
+        if lock is not None:
+            os.close(lock)
 
 
 def remove_abandoned() -> list[Path]:
     """Remove folders of this user whose process has ended, on this machine; returns them."""
+    if sys.platform == "win32":
+        return []
     where = Path(tempfile.gettempdir())
     abandoned = [one for name in (COLUMNS, PAGE) for one in where.glob(f"{name}*") if _is_abandoned(one)]
     for folder in abandoned:
@@ -62,6 +68,7 @@ def remove_abandoned() -> list[Path]:
 
 def _locked(folder: Path) -> int:
     """Lock a folder; the lock goes with the process, and with those that it was forked into, however they end."""
+    assert sys.platform != "win32"
     unnamed = folder / f"{_LOCK}.new"  # nobody finds the lock before it is held
     lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
     os.write(lock, socket.gethostname().encode())
@@ -72,6 +79,7 @@ def _locked(folder: Path) -> int:
 
 def _is_abandoned(folder: Path) -> bool:
     """Whether it is this user's, of this machine, and nobody holds its lock."""
+    assert sys.platform != "win32"
     try:
         about = folder.lstat()
         if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
