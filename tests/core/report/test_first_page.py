@@ -520,7 +520,7 @@ def test_how_often_such_an_audit_errs_is_said(language: str, alpha: float, en: s
     right = f"{int(of.replace(',', '')) - int(number)}"
     said = {
         "en": (f"at most {en} such audits name anybody", f"{right} of {of} such audits are right in this"),
-        "nl": (f"hoogstens {number} van de {of.replace(',', '.')} zulke onderzoeken iemand", f"hebben {right} van de"),
+        "nl": (f"hoogstens {number} op de {of.replace(',', '.')} van zulke onderzoeken", f"hebben {right} op de"),
     }
     page = text_of(printed(document))
     assert [one for one in said[language] if one not in page] == []
