@@ -78,7 +78,7 @@ def test_outcomes_that_were_left_blank_for_a_group_are_told_with_their_worst_cas
     ("language", "told"),
     [
         ("en", "where region is south and sex is f, it is missing for {} of 100, elsewhere for 0 of 100"),
-        ("nl", "waar region is south en sex is f, ontbreekt zij bij {} van de 100, bij anderen bij 0 van de 100"),
+        ("nl", "waar region is south en sex is f, ontbreekt zij bij {} op de 100, bij anderen bij 0 op de 100"),
     ],
 )
 def test_page_1_says_of_whom_outcomes_are_missing_and_what_that_could_hide(
@@ -90,7 +90,7 @@ def test_page_1_says_of_whom_outcomes_are_missing_and_what_that_could_hide(
     assert found.blanks is not None
     assert told.format(round(100 * found.blanks.confirmed[0].share_inside)) in page
     points = round(100 * found.blanks.groups[0].worst_case)
-    worse = {"en": f"would fare worse by {points} of 100", "nl": f"{points} van de 100 slechter vergaan"}
+    worse = {"en": f"would fare worse by {points} of 100", "nl": f"{points} op de 100 slechter vergaan"}
     assert worse[language] in page
     assert {"en": "that is a matter of group", "nl": "dat hangt van de groep af"}[language] in page
 
