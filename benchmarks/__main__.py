@@ -12,7 +12,6 @@ NAMES = (
     "contradictions",
     "cost_model",
     "definitions",
-    "differencing",
     "fairness",
     "finding",
     "fuzz",

@@ -41,10 +41,9 @@ class TableColumn:
     name: str
     role: Role
     kind: Kind | None
-    missing: int | None
-    """None of a column at which the audit does not look."""
+    missing: int
     distinct: int | None
-    """None when there are more than 65,536 different values, too."""
+    """None when there are more than 65,536 different values."""
 
 
 @dataclass(frozen=True)
