@@ -48,7 +48,7 @@ def ratio(a, b):
 
 
 def ends(values, names=("estimate", "low", "high")):
-    return dict(zip(names, values, strict=False))
+    return dict(zip(names, values, strict=True))
 
 
 def wilson(x, n, z, jeffreys_below=0):
@@ -483,10 +483,12 @@ class Recomputed:
             raise Skip("p-values of intersections by other tests, or of drawn or repeated rows")
         step, sign = np.ptp(self.y[self.audited]), 1 if told["better"] == "lower" else -1
         whole = told["train_rows"]
-        for one in listed:
+
+        def evidence(one):
             n = one["train_rows"]
-            one["evidence"] = round(sign * one["train_difference"] / math.sqrt(1 / n + 1 / (whole - n)), 9)
-        listed.sort(key=lambda one: (-one["evidence"], -one["weight"]))
+            return round(sign * one["train_difference"] / math.sqrt(1 / n + 1 / (whole - n)), 9)
+
+        listed.sort(key=lambda one: (-evidence(one), -one["weight"]))
         tests = [one["comparison"] for one in listed]
         weights = [
             len(listed) / rank / sum(1 / x for x in range(1, len(listed) + 1)) for rank in range(1, len(listed) + 1)
@@ -725,13 +727,7 @@ class Recomputed:
             low, high = min(low, 0.0), max(high, 0.0)
         else:
             low, high = (max(low, 0.0), high) if difference > 0 else (low, min(high, 0.0))
-        self.each(
-            "families of tests",
-            where,
-            one,
-            corrected_low=low,
-            corrected_high=high,
-        )
+        self.each("families of tests", where, one, corrected_low=low, corrected_high=high)
 
     def declared(self, told):
         """The bias variable of each declared group against everybody else; intervals of differences hold at once."""
