@@ -255,6 +255,8 @@ class BiasMetrics(AuditPart):
         >>> from bdt_core import bias_metrics
         >>> float(bias_metrics([1, 0, 1, 0], [1, 0, 0, 0], groups=list("ffmm")).overall["accuracy"])
         0.75
+        >>> list(bias_metrics([1, 0, 1, 0], groups=list("ffmm")).overall.index)  # of a label alone
+        ['prevalence']
         """
         pooled = {
             one.name: math.fsum(one.events) / n
