@@ -589,7 +589,8 @@ class Recomputed:
             self.each("clusters", f"tree.nodes[{i}]", node, id=i, **mine)
             for c, one in enumerate(data["clusters"]):
                 if one["cluster"] == node["label"]:
-                    mine = {"train_rows": rows, "train_mean": node["mean"], "train_gap": node["gap"]}
+                    gap = node["gap"] if i else 0.0  # beside everybody there is nobody
+                    mine = {"train_rows": rows, "train_mean": node["mean"], "train_gap": gap}
                     self.each("clusters", f"clusters[{c}]", one, **mine)
 
     def repeated(self):
