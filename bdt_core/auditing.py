@@ -172,7 +172,9 @@ class AuditResult(AuditFindings):
 
         return replace(self, document=look.end(self.document, self.test, encode)).joined()
 
-    def write(self, folder: str | Path, *, publication: bool = False) -> dict[str, Path]:
+    def write(
+        self, folder: str | Path, *, publication: bool = False, notice: Callable[[str], None] | None = None
+    ) -> dict[str, Path]:
         """Write report.json, report.html, report.pdf and report.md.
 
         Parameters
@@ -180,6 +182,9 @@ class AuditResult(AuditFindings):
         folder : str or Path
         publication : bool
             Write the form for others (`bdt_core.report.for_publication`), not the owner's working file.
+        notice : callable, optional
+            Called with a sentence where a form lacks characters of names, or cannot be drawn and is not written.
+            Default: a `UserWarning` says it.
 
         Returns
         -------
@@ -193,7 +198,7 @@ class AuditResult(AuditFindings):
         """
         from bdt_core.report.write import write_reports
 
-        return write_reports(_in_form(self.document, publication), folder)
+        return write_reports(_in_form(self.document, publication), folder, notice)
 
     def _repr_html_(self) -> str:
         from bdt_core.report.html import render_notebook

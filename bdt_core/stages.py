@@ -450,7 +450,8 @@ class Stages:
         from bdt_core.shards.opening import open_table
 
         read = self.read_table if self.knows_where_the_table_is else None
-        return open_table(frame, spec, read=read, check=self.validate, progress=progress, notice=notice)
+        check = None if type(self) is Stages else self.validate  # what replaces a stage may look at any column
+        return open_table(frame, spec, read=read, check=check, progress=progress, notice=notice)
 
     @property
     def knows_where_the_table_is(self) -> bool:
@@ -643,8 +644,10 @@ class Stages:
 
         return build_document(findings, spec)
 
-    def write_reports(self, document: dict[str, Any], folder: Path) -> dict[str, Path]:
-        """Write the report files into a new folder."""
+    def write_reports(
+        self, document: dict[str, Any], folder: Path, notice: Callable[[str], None] | None = None
+    ) -> dict[str, Path]:
+        """Write the report files into a new folder; what a form lacks is said to `notice`."""
         from bdt_core.report.write import write_reports
 
-        return write_reports(document, folder)
+        return write_reports(document, folder, notice)

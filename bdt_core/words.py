@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
@@ -284,14 +284,17 @@ def printable(x: Any) -> Any:
     >>> printable({"a\\nb": ["x\\u202ey", 1]})
     {'a b': ['x\ufffdy', 1]}
     """
+    return each_text(x, lambda text: without_controls(_SPACES.sub(" ", text)))
+
+
+def each_text(x: Any, change: Callable[[str], str]) -> Any:
+    """The document with every text changed; printable ASCII stays as it is."""
     if isinstance(x, str):  # most of it, and is asked of every number
-        if x.isascii() and x.isprintable() and "  " not in x:
-            return x
-        return changed(x, lambda text: without_controls(_SPACES.sub(" ", text)))
+        return x if x.isascii() and x.isprintable() and "  " not in x else changed(x, change)
     if isinstance(x, dict):
-        return {printable(key): printable(one) for key, one in x.items()}
+        return {each_text(key, change): each_text(one, change) for key, one in x.items()}
     if isinstance(x, _SEVERAL):
-        return [printable(one) for one in x]
+        return [each_text(one, change) for one in x]
     return x
 
 

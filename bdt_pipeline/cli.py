@@ -14,6 +14,7 @@ import typer
 from typer.core import TyperGroup
 
 from bdt_core.errors import OUT_OF_MEMORY, BDTError, OutputError, SpecError
+from bdt_core.shards.scratch import remove_abandoned
 from bdt_core.version import GATE, WHOLE, installed_version
 from bdt_pipeline.commands.printing import put, screens
 
@@ -28,6 +29,7 @@ class _OnScreens(TyperGroup):
 
     def main(self, *args: Any, **more: Any) -> Any:
         """Run the command that the arguments name."""
+        remove_abandoned()
         try:
             with screens():
                 return super().main(*args, **more)
@@ -273,7 +275,8 @@ def audit(
     spec = with_seal(spec_of(target, asked, partition), seal)
     from bdt_pipeline.commands.run_audit import run_audit
 
-    run_audit(spec, out, publication=readers == "publication", members=members)
+    if not run_audit(spec, out, publication=readers == "publication", members=members):
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 @app.command()
@@ -467,7 +470,8 @@ def dossier(
     """
     from bdt_pipeline.commands.run_dossier import run_dossier
 
-    run_dossier(target, form, language, out, partition)
+    if not run_dossier(target, form, language, out, partition):
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 @app.command()

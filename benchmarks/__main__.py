@@ -12,6 +12,7 @@ NAMES = (
     "contradictions",
     "cost_model",
     "definitions",
+    "differencing",
     "fairness",
     "finding",
     "fuzz",

@@ -78,6 +78,16 @@ def texts_measured_once() -> Iterator[None]:
         yield
 
 
+@pytest.fixture(scope="session", autouse=True)
+def publication_key(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """Forms for publication have the same noise each time, and no key of the user's is made or read."""
+    path = tmp_path_factory.mktemp("keys") / "publication.key"
+    path.write_text(32 * "60")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BDT_PUBLICATION_KEY", str(path))
+        yield
+
+
 @pytest.fixture
 def full(request: pytest.FixtureRequest) -> bool:
     """Whether the calibration studies run at full size."""

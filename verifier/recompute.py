@@ -413,8 +413,6 @@ class Recomputed:
         mine = {"rows of both parts": self.audited.sum(), "mean of both parts": y[self.audited].mean()}
         out = [int(n) for n in (*self.out, (~np.isnan(y) & ~self.audited).sum()) if n]
         self.each("rows", "data", stated, rows=len(y), rows_audited=int(self.audited.sum()), rows_left_out=out, **mine)
-        for i, column in enumerate(data["columns"]):
-            self.each("rows", f"data.columns[{i}]", column, missing=int((~self.table.known(column["name"])).sum()))
 
     def people(self, where, group, before):
         """People whom a search found, against everybody else: what the search found, not how it searched."""
@@ -521,8 +519,10 @@ class Recomputed:
     def columns(self):
         """Levels of each column, bins of what was searched, and cuts: where one interval ends the next begins."""
         for i, column in enumerate(self.report["data"]["columns"]):
-            levels = len({*self.table.columns[column["name"]]} - {None})
-            self.each("rows", f"data.columns[{i}]", column, distinct=levels)
+            if column["role"] != "unused":  # of which only the name was read
+                missing = int((~self.table.known(column["name"])).sum())
+                levels = len({*self.table.columns[column["name"]]} - {None})
+                self.each("rows", f"data.columns[{i}]", column, missing=missing, distinct=levels)
         searched = (self.report.get("worst_groups") or {}).get("searched") or {"columns": []}
         for i, column in enumerate(searched["columns"]):
             known = self.table.columns[column["name"]][self.table.known(column["name"]) & self.audited]

@@ -28,6 +28,7 @@ Look = Literal[
 FEW = 20
 """Values of a code, such as race 1 to 8, or of texts that may be an outcome."""
 _SAMPLE = 50_000
+_SEED = 42
 _TEXTS = 200
 _MOSTLY = 0.9
 _ENOUGH_TO_COUNT = 20
@@ -127,6 +128,7 @@ def glance(batches: Batches) -> Glance:
         Column names that are not different.
     """
     step = max(1, math.ceil(batches.rows / _SAMPLE))
+    draw = np.random.default_rng(_SEED)
     gathered: dict[str, _Gathered] = {}
     parts: list[pd.DataFrame] = []
     notes = ReadingNotes()
@@ -136,7 +138,8 @@ def glance(batches: Batches) -> Glance:
         for name in frame.columns:
             seen = _gathered(frame[name])
             gathered[name] = gathered[name] + seen if name in gathered else seen
-        parts.append(frame.iloc[::step])
+        first = np.arange(0, len(frame), step)  # a table in which something recurs shows all of it
+        parts.append(frame.iloc[np.minimum(first + draw.integers(0, step, len(first)), len(frame) - 1)])
     sample = stacked(parts).reset_index(drop=True)
     sample.attrs = notes.beside({})
     columns = {name: _seen(sample[name], one, notes.questions.get(name, "")) for name, one in gathered.items()}

@@ -307,8 +307,10 @@ def _refuse_useless(measured: Measured, seen: Glance) -> None:
         if name is not None and name not in seen.columns:
             raise DataError(f'The table has no column "{name}". {did_you_mean(name, seen.columns)}')
     outcome = bias_variable(seen.sample, settings)
+    if not seen.is_whole:
+        return  # what differs nowhere in a sample may differ elsewhere; the audit says it of all rows
     outcome.facts.refuse_useless(settings)
-    if seen.is_whole and outcome.facts.known < _FEWEST_ROWS:
+    if outcome.facts.known < _FEWEST_ROWS:
         raise DataError(
             say(
                 "Only {N} rows have what is to be measured. Expected {Nleast} at least: choose another column.",
@@ -445,8 +447,13 @@ def _leaks(roles: dict[str, tuple[Role, str]], measured: Measured, seen: Glance)
         return {}
     spec = _draft(roles, measured, seen)
     typed, part, facts = type_rows(seen.sample, spec)
-    settled = settle(facts, part, spec)
-    table = audited_table(typed[settled.kept(typed, spec)], facts, settled, 0, spec)
+    try:
+        settled = settle(facts, part, spec)
+        table = audited_table(typed[settled.kept(typed, spec)], facts, settled, 0, spec)
+    except DataError:
+        if seen.is_whole:
+            raise
+        return {}  # of a sample it may be true alone; the audit says it of all rows
     return dict.fromkeys(telling_columns(table), ("left out", _LEAK))
 
 

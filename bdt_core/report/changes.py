@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -210,7 +210,7 @@ def changes_as_page(changes: Changes) -> SectionPage:
     return SectionPage(changes_section(changes), changes.to_dict(), _language(changes), page.banner, foot)
 
 
-def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
+def write_changes(changes: Changes, folder: str | Path, notice: Callable[[str], None] | None = None) -> dict[str, Path]:
     """Write comparison.json, comparison.html, comparison.pdf and comparison.md into a folder.
 
     Parameters
@@ -218,11 +218,13 @@ def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
     changes : Changes
     folder : str or Path
         Made when it does not exist.
+    notice : callable, optional
+        See `bdt_core.report.write_reports`.
 
     Returns
     -------
     dict of str to Path
-        Files by form: ``json``, ``html``, ``pdf``, ``md``.
+        Files by form: ``json``, ``html``, ``pdf``, ``md``; without those that cannot be drawn.
 
     Raises
     ------
@@ -241,7 +243,7 @@ def write_changes(changes: Changes, folder: str | Path) -> dict[str, Path]:
     ...     sorted(write_changes(compare({"name": "old", **keys}, {"name": "new", **keys}, data_a=frame), folder))
     ['html', 'json', 'md', 'pdf']
     """
-    return changes_as_page(changes).write(folder, "comparison")
+    return changes_as_page(changes).write(folder, "comparison", notice)
 
 
 def _language(changes: Changes) -> str:

@@ -314,11 +314,16 @@ class DrawnParts(Part):
 
 
 class Publication(Part):
-    """How a form for publication was made of a report: every number in it is of counts rounded to multiples of `base`.
+    """How a form for publication was made of a report: every number in it is of counts with noise of `deviation` people
+    or rows, rounded to multiples of `base`.
 
     Groups of fewer than `minimum` are left out, of sums, too, and rates of fewer than `rates_from`. Where a person may
     have several rows, rows are counted, and these numbers are the rows that ten persons, say, have on average. What the
     form leaves out is null, empty or nought; of findings it is told how many.
+
+    From the numbers of one such form a label or decision of somebody is guessed right in a share of `guessed` at most,
+    and in `guessed_of_ten` from ten editions, where .5 is a guess. Forms of versions without noise have none of these;
+    of means of other numbers there is no such bound.
     """
 
     base: int
@@ -326,6 +331,9 @@ class Publication(Part):
     rates_from: int
     counted: Literal["people", "rows"] = "people"
     findings_left_out: int
+    deviation: float | None = None
+    guessed: float | None = None
+    guessed_of_ten: float | None = None
 
 
 class Document(Part):

@@ -5,8 +5,9 @@ from __future__ import annotations
 import json
 import math
 import re
+import unicodedata
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cache, cached_property
 from importlib import resources
@@ -15,13 +16,22 @@ from pathlib import Path
 from typing import Any
 
 from bdt_core.report.blocks import plain
+from bdt_core.report.catalogue import sayings
 from bdt_core.report.figures import figure_names, figure_svg
+from bdt_core.report.letters import FURTHER, can_be_drawn, has_letters, set_apart, with_code_points
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import AnyDocument, printed
+from bdt_core.said import say
+from bdt_core.words import each_text
 
-# Typst brings the first along, matplotlib the second, which has more alphabets.
-FONTS = ["Libertinus Serif", "DejaVu Sans"]
-_MONO = ["DejaVu Sans Mono", "DejaVu Sans"]
+# Typst brings the first along, matplotlib the others.
+_TEXT, _MONO, _PICTURE = "Libertinus Serif", "DejaVu Sans Mono", "DejaVu Sans"
+_OTHERS = ("Droid Sans Fallback", "Noto Emoji")
+_NOT_A_UA = "PDF/UA"  # what typst says where a text keeps a page from being one
+LACKS = (
+    "This PDF cannot draw some characters of names. They stand as code points, such as [U+13000], or as boxes, and so "
+    "it has no PDF/UA mark; the other files have the names in full."
+)
 _LONG_WORD = re.compile(r"\S{15,}")
 _BREAKS = re.compile(r"(?<=[_/.,;:|=\-])(?=\w)|(?<=\w{12})(?=\w{4})")
 _OF_A_NUMBER = re.compile(r"(?<=[0-9]) (?=%)|(?<=[<≥]) (?=[0-9])")
@@ -31,9 +41,12 @@ _PAGE, _INSET = 117, 2
 _SMALL, _WIDE = 0.85, 1.1
 _KEPT, _KEPT_SMALL = 20, 14  # texts in columns of numbers that are not divided
 _POWER, _DIVIDED = 3.0, 20.0
+_TWICE, _WIDER, _FIRST_WIDER, _FIRST_SYMBOL = 2.0, 1.4, "\u0590", "\u2000"  # signs as wide as high, and other scripts
 
 
-def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) -> bytes:
+def render_pdf(
+    document: AnyDocument, figures: Mapping[str, str] | None = None, notice: Callable[[str], None] | None = None
+) -> bytes:
     """Draw the report as PDF.
 
     Parameters
@@ -42,54 +55,91 @@ def render_pdf(document: AnyDocument, figures: Mapping[str, str] | None = None) 
         The report as data; fresh or read back from report.json.
     figures : mapping of str to str, optional
         SVG by name, where they have been drawn already.
+    notice : callable, optional
+        Called with a sentence where characters of names cannot be drawn.
 
     Returns
     -------
     bytes
         An A4 document that follows PDF/UA-1, so that screen readers can read it. The same document gives the same
-        bytes: it carries no dates, and only fonts that come with the installed packages are used, unless a name
-        needs an alphabet that they do not have.
+        bytes: it carries no dates, and only fonts that come with the installed packages are used. Where none of them
+        has a character of a name, its code point stands there, and the document says so and is no PDF/UA.
     """
-    from bdt_core.report.sheet import has_letters_of
-
     document = printed(document)
-    drawn = figures if figures is not None else {name: figure_svg(document, name) for name in figure_names(document)}
+    is_whole = can_be_drawn(document.model_dump_json())
+    if not is_whole:
+        document = type(document).model_validate(each_text(document.model_dump(), with_code_points))
+    if figures is None or not is_whole:
+        figures = {name: figure_svg(document, name) for name in figure_names(document)}
     page = build_page(document)
-    report = json.dumps(
-        {
-            "page": with_breaks({**plain(page), "answer": page.answer}),
-            "figures": dict(drawn),
-            "fonts": FONTS,
-            "mono": _MONO,
-        },
-        ensure_ascii=False,
-    )
+    drawn = {name: dict(zip(("svg", "texts"), set_apart(one), strict=True)) for name, one in figures.items()}
+    report = {"page": with_breaks({**plain(page), "answer": page.answer}), "figures": drawn}
     template = resources.files("bdt_core.report").joinpath("templates", "report.typ")
-    return typeset(template, {"report": report}, has_all_letters=has_letters_of(document))
+    return typeset(template, report, page.language, is_whole=is_whole, notice=notice)
 
 
-def typeset(template: Traversable, inputs: dict[str, str], *, has_all_letters: bool) -> bytes:
-    """A page as PDF/UA-1; without `has_all_letters` other fonts are asked for help, those of the machine."""
+def typeset(
+    template: Traversable, page: dict[str, Any], language: str, *, is_whole: bool, notice: Callable[[str], None] | None
+) -> bytes:
+    """A page as PDF/UA-1; where that cannot be, as a PDF that says what it lacks.
+
+    Parameters
+    ----------
+    template : Traversable
+    page : dict
+        What it says, as JSON-able data.
+    language : str
+        Of its readers.
+    is_whole : bool
+        Whether all its characters are those of the names.
+    notice : callable, optional
+        Called with what it lacks.
+    """
+    from typst import TypstError
+
+    if is_whole:
+        try:
+            return _compiled(template, {**page, "lacks": ""}, "ua-1")
+        except TypstError as error:  # letters of several fonts in one sign
+            if _NOT_A_UA not in str(error):
+                raise
+    lacks = sayings(language)(say(LACKS))
+    if notice is not None:
+        notice(lacks)
+    return _compiled(template, {**page, "lacks": lacks}, [])
+
+
+def _compiled(template: Traversable, page: dict[str, Any], standards: str | list[str]) -> bytes:
     import typst
 
+    fonts, families = _fonts(further=not has_letters(json.dumps(page, ensure_ascii=False)))
     compile_page: Any = typst.compile  # its stub knows one page only
     pdf: bytes = compile_page(
         template.read_bytes(),
-        font_paths=_fonts(of_the_machine=not has_all_letters),
-        sys_inputs=inputs,
-        pdf_standards="ua-1",
+        font_paths=fonts,
+        sys_inputs={"page": json.dumps({**page, **families}, ensure_ascii=False)},
+        pdf_standards=standards,
     )
     return pdf
 
 
 @cache
-def _fonts(*, of_the_machine: bool) -> Any:
-    """The fonts that pages are set in, read once per process."""
+def _fonts(*, further: bool) -> tuple[Any, dict[str, Any]]:
+    """The fonts that pages are set in, read once per process, and which of them a page asks first."""
     import matplotlib as mpl
     import typst
 
-    paths: Any = [Path(mpl.get_data_path()) / "fonts" / "ttf"]
-    return typst.Fonts(include_system_fonts=of_the_machine, font_paths=paths)
+    paths: Any = [Path(mpl.get_data_path()) / "fonts" / "ttf", *([FURTHER] if further else [])]
+    fonts = typst.Fonts(include_system_fonts=False, font_paths=paths)
+    families = fonts.families()
+    scripts = [one for one in families if one.startswith("Noto Sans")]
+    others = [_PICTURE, *(one for one in families if one in _OTHERS)]
+    return fonts, {
+        "fonts": [_TEXT, *scripts, *others],
+        "mono": [_MONO, *scripts, *others],
+        "picture": [_PICTURE, *scripts, *others],
+        "fallback": not further,  # matplotlib has a font in which a letter of any script is a box
+    }
 
 
 def with_breaks(x: Any) -> Any:
@@ -149,33 +199,43 @@ class _Column:
     @cached_property
     def whole(self) -> int:
         """Width at which nothing is divided; digits are wider than most letters, and so are bold ones."""
-        small = [len(one) * _SMALL for _, *below in self.cells for one in below]
-        return math.ceil(max([len(self.label), *(len(text) * _WIDE for text, *_ in self.cells), *small]))
+        small = [_length(one) * _SMALL for _, *below in self.cells for one in below]
+        return math.ceil(max([_length(self.label), *(_length(text) * _WIDE for text, *_ in self.cells), *small]))
 
     @cached_property
     def least(self) -> int:
         """Width at which no word is divided, and no number from its unit."""
         words = [(_PLACES.split(self.label), 1.0)]
         for text, *below in self.cells:
-            words.append(([text] if self.number and len(text) <= _KEPT else _PLACES.split(text), _WIDE))
+            words.append(([text] if self.number and _length(text) <= _KEPT else _PLACES.split(text), _WIDE))
             words += [
-                ([one] if self.number and len(one) <= _KEPT_SMALL else _PLACES.split(one), _SMALL) for one in below
+                ([one] if self.number and _length(one) <= _KEPT_SMALL else _PLACES.split(one), _SMALL) for one in below
             ]
-        return math.ceil(max(max(map(len, some)) * size for some, size in words))
+        return math.ceil(max(max(map(_length, some)) * size for some, size in words))
 
     def cost(self, width: int) -> float:
         """How high it makes the rows: the highest cell of a row counts most; intervals are not divided gladly."""
         rows = Counter(
             (
-                _lines(len(text) * _WIDE, width) + _SMALL * sum(_lines(len(one) * _SMALL, width) for one in below),
-                self.number and any(width < len(one) * _SMALL for one in below),
+                _lines(_length(text) * _WIDE, width)
+                + _SMALL * sum(_lines(_length(one) * _SMALL, width) for one in below),
+                self.number and any(width < _length(one) * _SMALL for one in below),
             )
             for text, *below in self.cells
         )
-        heads: float = _lines(len(self.label), width) ** _POWER
+        heads: float = _lines(_length(self.label), width) ** _POWER
         return heads + sum(float(n * (high**_POWER + _DIVIDED * divided)) for (high, divided), n in rows.items())
 
 
 def _lines(length: float, width: int) -> int:
     """Of a text; at the end of each a word has no room."""
     return math.ceil(length / width) if length <= width else math.ceil(length / max(width - 2, 1))
+
+
+def _length(text: str) -> float:
+    """In letters of Latin; most other scripts have wider ones."""
+    if text.isascii():
+        return len(text)
+    wider = sum(_FIRST_WIDER <= one < _FIRST_SYMBOL for one in text)
+    twice = sum(unicodedata.east_asian_width(one) in "WF" for one in text)
+    return len(text) + (_WIDER - 1) * wider + (_TWICE - 1) * twice

@@ -3,19 +3,20 @@
 The report of an audit is its owner's working file. What it hides of a small group is "all less the others", which
 whoever has the file can compute. The form for publication is another document, made of the first one by one rule:
 
-    Every number in it is computed from counts that were rounded to tens beforehand, each by itself.
+    Every number in it is computed from counts to which noise was added, and which were rounded to tens, beforehand.
 
-So whatever is added up, subtracted or compared with another edition of the form, a count can be anything that is
-rounded to the same ten: no two of them together tell more than each alone, but that both are of the same people. What
-cannot be made of such counts (p-values, intervals after a search, thresholds, trees, single rows) is left out. Groups
-with fewer people than the minimum are in no sum of the form, so that no difference between a sum and its parts is
-theirs, and neither are their names.
+So whatever is added up, subtracted or compared with another edition of the form, nobody learns more of a person than
+the noise lets through, which is known (`bdt_core.report.noise`). What cannot be made of such counts (p-values,
+intervals after a search, thresholds, trees, single rows) is left out. Groups with fewer people than the minimum are in
+no sum of the form, so that no difference between a sum and its parts is theirs, and neither are their names. Verdicts,
+and which findings there are, have no noise: they are those of the owner's report.
 """
 
 from __future__ import annotations
 
+import dataclasses
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -41,6 +42,7 @@ from bdt_core.metrics import RATES, RateMetric
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
+from bdt_core.report.noise import DEVIATION, EDITIONS, Noise, owners_key
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION, Part
 from bdt_core.said import joined, of_ours, say
@@ -51,6 +53,7 @@ Counts = NDArray[np.float64]
 BASE = 10
 """Counts are rounded to multiples of this."""
 SMALL = "a small group"
+_PARTS = ("train", "test")
 LEFT_OUT = "left out of the form for publication"
 _NO_SOURCE = "a table that this form does not name"
 _UNDESCRIBED = "people in one of the clusters, who are not described here"
@@ -98,20 +101,23 @@ class Coarseness:
         Of groups of fewer nothing is told.
     each : int or None
         Rows that a person has on average, rounded upwards; None where rows are people.
+    noise : Noise
     """
 
-    base: int = BASE
-    minimum: int = BASE
-    each: int | None = None
+    base: int
+    minimum: int
+    each: int | None
+    noise: Noise
 
     @classmethod
-    def of(cls, report: parts.Document) -> Coarseness:
+    def of(cls, report: parts.Document, key: bytes) -> Coarseness:
         """That of a report."""
         split, least = report.split, max(report.spec["significance"]["min_rows"], BASE)
+        noise = Noise(key, report.data.fingerprint)
         if split.test_persons is None:
-            return cls(BASE, least)
+            return cls(BASE, least, None, noise)
         each = math.ceil((split.train_rows + split.test_rows) / ((split.train_persons or 0) + split.test_persons))
-        return cls(BASE * each, least * each, each)
+        return cls(BASE * each, least * each, each, noise)
 
     @property
     def counted(self) -> Literal["people", "rows"]:
@@ -119,12 +125,26 @@ class Coarseness:
 
     @property
     def rates_from(self) -> int:
-        """Rates of fewer say more about the rounding than about them."""
-        return max(self.minimum, 5 * self.base)
+        """Rates of fewer say more about the noise than about them."""
+        return max(self.minimum, 10 * self.base)
 
-    def rounded(self, n: float) -> int:
-        """A count as it is told."""
-        return rounded(n, self.base)
+    @property
+    def deviation(self) -> float:
+        """Standard deviation of the noise."""
+        return DEVIATION * (self.each or 1)
+
+    @property
+    def variance(self) -> float:
+        """That of a count's error, by noise and rounding; a count rounded to a multiple of b has one of b^2 / 12."""
+        return self.deviation**2 + self.base**2 / 12.0
+
+    def noise_of(self, x: float, *what: Any) -> float:
+        """Noise of a number, in people or rows."""
+        return self.deviation * self.noise.of(*what, round(float(x), 6))
+
+    def count(self, n: float, *what: Any) -> int:
+        """A count as it is told, of people whom `what` describes."""
+        return max(rounded(n + self.noise_of(n, *what), self.base), 0)
 
     def is_enough(self, group: Group | DeclaredGroup) -> bool:
         """Whether a group may be named: by its rows and, where they are counted, its persons."""
@@ -132,19 +152,30 @@ class Coarseness:
         return min(group.rows, persons) >= self.minimum
 
 
-def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
+def for_publication(document: Mapping[str, Any], key: bytes | None = None) -> dict[str, Any]:
     """The form of a report that can be given to others.
 
     Parameters
     ----------
     document : mapping
         The report as data; fresh or read back from report.json.
+    key : bytes, optional
+        The secret by which noise is drawn: with the same one the same table always has the same noise. By default that
+        of the file which the environment variable BDT_PUBLICATION_KEY names, else of ``.config/bdt/publication.key`` in
+        the user's home; it is made where there is none.
 
     Returns
     -------
     dict
         A document of the same schema, with a member ``publication`` that says how it was made. A form for publication
         is returned as it is.
+
+    Raises
+    ------
+    SourceError
+        The file holds no key.
+    OutputError
+        There is no key, and none can be written.
 
     Examples
     --------
@@ -153,26 +184,31 @@ def for_publication(document: Mapping[str, Any]) -> dict[str, Any]:
     >>> frame = pd.DataFrame({"age": [*range(20, 60)] * 10})
     >>> frame["error"] = ((frame["age"] < 30) & (frame.index % 3 > 0)).astype(int)
     >>> result = audit(frame, outcome="error", slices=None, worst_groups=None, clustering={"stability": 0})
-    >>> for_publication(result.document)["publication"]["base"]  # counts are rounded to tens
-    10
+    >>> form = for_publication(result.document, key=b"kept by whoever owns the table")["publication"]
+    >>> form["base"], form["deviation"]  # counts are rounded to tens, after noise
+    (10, 7.5)
     """
     report = parts.Document.model_validate(with_sentences(document))
-    return (report if report.publication is not None else _published(report)).to_dict()
+    if report.publication is not None:
+        return report.to_dict()
+    return _published(report, owners_key() if key is None else key).to_dict()
 
 
-def _published(report: parts.Document) -> parts.Document:
-    coarse = Coarseness.of(report)
+def _published(report: parts.Document, key: bytes) -> parts.Document:
+    coarse = Coarseness.of(report, key)
     facets = _published_facets(report.groups, coarse)
     publisher = _Publisher(report, coarse, facets)
     gate = _gate(report, facets)
     findings = publisher.findings(report.findings) if report.findings else None
     left_out = len(report.findings.findings) - len(findings.findings) if report.findings and findings else 0
-    variable, train_rows = report.bias_variable, coarse.rounded(report.split.train_rows)
-    test_rows = coarse.rounded(report.split.test_rows)
+    variable = report.bias_variable
+    train_rows, test_rows = (coarse.count(getattr(report.split, f"{part}_rows"), part) for part in _PARTS)
     means = {
-        part: publisher.mean(getattr(variable, f"{part}_mean"), getattr(report.split, f"{part}_rows"))
-        for part in ("train", "test")
+        part: publisher.mean(getattr(variable, f"{part}_mean"), getattr(report.split, f"{part}_rows"), part)
+        for part in _PARTS
     }
+    coarse.noise.shifts["means"] = 1.0  # everybody is in one of the two
+    declared = publisher.declared()
     return parts.Document(
         schema_version=SCHEMA_VERSION,
         schema_minor=SCHEMA_MINOR,
@@ -185,9 +221,12 @@ def _published(report: parts.Document) -> parts.Document:
             rates_from=coarse.rates_from,
             counted=coarse.counted,
             findings_left_out=left_out,
+            deviation=coarse.deviation,
+            guessed=coarse.noise.guessed() if publisher.is_rate else None,
+            guessed_of_ten=coarse.noise.guessed(EDITIONS) if publisher.is_rate else None,
         ),
         data=parts.Data(
-            source=_NO_SOURCE, fingerprint="", rows=coarse.rounded(report.data.rows), rows_audited=publisher.rows,
+            source=_NO_SOURCE, fingerprint="", rows=coarse.count(report.data.rows, "rows"), rows_audited=publisher.rows,
             rows_left_out=(), columns=(),
         ),
         bias_variable=parts.ReportedVariable(
@@ -205,7 +244,12 @@ def _published(report: parts.Document) -> parts.Document:
         ),
         summary=_summary(report, findings),
         gate=gate,
-        search=report.search,
+        search=None
+        if report.search is None
+        else parts.Search(
+            **_members(report.search, "method", "engine"),
+            min_cluster_rows=coarse.count(report.search.min_cluster_rows, "cluster"),
+        ),
         stability=None,
         clusters=(
             everybody(
@@ -217,7 +261,7 @@ def _published(report: parts.Document) -> parts.Document:
         primary_test=no_test(LEFT_OUT),
         differences=no_differences(test_rows, report.differences.correction),
         proxies=(),
-        declared_outcomes=publisher.declared(),
+        declared_outcomes=declared,
         groups=None
         if report.groups is None
         else Groups(
@@ -239,9 +283,10 @@ def _published(report: parts.Document) -> parts.Document:
 
 def _blanks(blanks: Blanks | None, coarse: Coarseness) -> Blanks | None:
     """How many outcomes are missing, and not whose."""
-    if blanks is None or blanks.rows < coarse.minimum:
+    if blanks is None:
         return None
-    return Blanks(blanks.outcome, coarse.rounded(blanks.rows), coarse.rounded(blanks.of))
+    rows = coarse.count(blanks.rows, "blanks")
+    return None if rows < coarse.minimum else Blanks(blanks.outcome, rows, coarse.count(blanks.of, "rows"))
 
 
 def _members(part: Part, *names: str) -> dict[str, Any]:
@@ -250,8 +295,8 @@ def _members(part: Part, *names: str) -> dict[str, Any]:
 
 
 _NOTE = (
-    "This form is for publication. Every count is rounded to a multiple of {N}, every rate is worked out from "
-    "counts so rounded, and groups of fewer than {Nleast} {counted} are left out, of sums, too."
+    "This form is for publication. Every count has noise and is rounded to a multiple of {N}, every rate is worked out "
+    "from such counts, and groups of fewer than {Nleast} {counted} are left out, of sums, too."
 )
 
 
@@ -295,15 +340,18 @@ class _PublishedFacet:
     ----------
     facet : Facet
     cells : ndarray of float, shape (4, groups)
-        True and false positives, false and true negatives of each group, rounded. Of groups with a label or a
+        True and false positives, false and true negatives of each group, as they are told. Of groups with a label or a
         prediction alone two are nought, as in `bdt_core.fairness.confusion.Confusion`.
     exact : ndarray of float, shape (4, groups)
         Of the same people.
+    draws : ndarray of float, shape (groups,)
+        Of how many such counts each of a group's four is the sum.
     """
 
     facet: Facet
     cells: Counts
     exact: Counts
+    draws: Counts
 
     def within(self, columns: Sequence[str], values: Sequence[Level]) -> NDArray[np.bool_]:
         """Which groups have these values."""
@@ -317,7 +365,7 @@ def _published_facets(groups: Groups | None, coarse: Coarseness) -> tuple[_Publi
     """Groupings without their small groups, in the order of the report.
 
     Counts of a group are those of its parts, where a finer grouping stands there, and of all who are in none of these
-    if they are enough. Were they rounded apart, parts and whole would bound one another.
+    if they are enough. Were they drawn apart, parts and whole would tell more of one another.
     """
     if groups is None:
         return ()
@@ -332,22 +380,30 @@ def _published_facets(groups: Groups | None, coarse: Coarseness) -> tuple[_Publi
 
 def _facet(facet: Facet, finer: _PublishedFacet | None, confidence: float, coarse: Coarseness) -> _PublishedFacet:
     large = [one for one in facet.groups if one.rates is not None and coarse.is_enough(one)]
+    kinds = _kinds({name for one in large for name in one.rates or ()})
     exact = np.array([_cells(one.rates or {}) for one in large]).reshape(-1, 4).T
-    cells = np.empty_like(exact)
+    cells, draws = np.zeros_like(exact), np.zeros(len(large))
     for i, group in enumerate(large):
-        of_parts = np.zeros((2, 4))
+        of_parts = np.zeros(4)
         if finer is not None:
             inside = finer.within(facet.columns, group.values)
-            of_parts = np.array([finer.cells[:, inside].sum(axis=1), finer.exact[:, inside].sum(axis=1)])
-        rest = exact[:, i] - of_parts[1]
+            cells[:, i], of_parts = finer.cells[:, inside].sum(axis=1), finer.exact[:, inside].sum(axis=1)
+            draws[i] = finer.draws[inside].sum()
+        rest = exact[:, i] - of_parts
         if rest.sum() < coarse.minimum:
-            rest = np.zeros(4)
-        exact[:, i] = of_parts[1] + rest
-        cells[:, i] = of_parts[0] + [coarse.rounded(x) for x in rest]
+            exact[:, i] = of_parts
+            continue
+        who = sorted(zip(facet.columns, group.values, strict=True)), rest.tolist()
+        cells[kinds, i] += [coarse.count(rest[kind], *who, kind) for kind in kinds]
+        draws[i] += 1.0
+        coarse.noise.shifts[facet.columns] = 2.0  # in one count more, in another one less
     kept = np.flatnonzero(cells.sum(axis=0) >= coarse.minimum)
-    cells, exact, groups = cells[:, kept], exact[:, kept], [large[i] for i in kept]
+    cells, exact, draws, groups = cells[:, kept], exact[:, kept], draws[kept], [large[i] for i in kept]
     asked = [name for name in RATES if any(name in (one.rates or ()) for one in groups)]
-    rates = [{name: _rate(RATES[name], one, confidence, coarse) for name in asked} for one in cells.T]
+    rates = [
+        {name: _rate(RATES[name], one, confidence, coarse, many) for name in asked}
+        for one, many in zip(cells.T, draws, strict=True)
+    ]
     overall = {name: _rate(RATES[name], cells.sum(axis=1), confidence, coarse).estimate for name in asked}
     published = Facet(
         facet=facet.facet,
@@ -366,7 +422,14 @@ def _facet(facet: Facet, finer: _PublishedFacet | None, confidence: float, coars
         clarify=(),
         bias_score=None,
     )
-    return _PublishedFacet(published, cells, exact)
+    return _PublishedFacet(published, cells, exact, draws)
+
+
+def _kinds(rates: Collection[str]) -> list[int]:
+    """Which of the four are counted, by what rates there are: of a label, or a prediction, alone two."""
+    if {"true_positive_rate", "false_positive_rate"} <= set(rates):
+        return [0, 1, 2, 3]
+    return [1, 3] if "selection_rate" in rates else [2, 3]
 
 
 def _cells(rates: Mapping[str, Rate]) -> tuple[float, float, float, float]:
@@ -382,8 +445,11 @@ def _cells(rates: Mapping[str, Rate]) -> tuple[float, float, float, float]:
     return 0.0, 0.0, 0.0, 0.0
 
 
-def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarseness) -> Rate:
-    """A rate of rounded counts in whole percents; its interval allows for the rounding, too."""
+def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarseness, draws: float = 1.0) -> Rate:
+    """A rate of such counts in whole percents; its interval allows for their noise and rounding, too.
+
+    Each of the counts is the sum of so many `draws`.
+    """
     events, n = _of(metric, cells)
     least = coarse.rates_from
     if n < least:
@@ -393,9 +459,8 @@ def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarsene
         )  # fmt: skip
     rate = events / n
     low, high = wilson_interval(events, n, confidence)
-    # A count rounded to a multiple of b has an error of variance b^2 / 12; a rate is of several such counts.
     of_events, of_all = _of(metric, np.ones(4))
-    variance = (of_events * (1.0 - rate) ** 2 + (of_all - of_events) * rate**2) * coarse.base**2 / 12.0 / n**2
+    variance = (of_events * (1.0 - rate) ** 2 + (of_all - of_events) * rate**2) * draws * coarse.variance / n**2
     reach = float(ndtri(0.5 + confidence / 2.0)) ** 2 * variance
     low, high = rate - math.sqrt((rate - low) ** 2 + reach), rate + math.sqrt((high - rate) ** 2 + reach)
     return Rate(
@@ -432,30 +497,30 @@ def _selection_rules(
     rules = report.selection_rules
     if rules is None:
         return None
-    least = coarse.rates_from
-    ratios = (_impact_table(one, facets, rules, least) for one in rules.ll144)
-    four_fifths_tables = (_four_fifths_table(one, facets, rules, least) for one in rules.four_fifths)
+    ratios = (_impact_table(one, facets, rules, coarse) for one in rules.ll144)
+    four_fifths_tables = (_four_fifths_table(one, facets, rules, coarse) for one in rules.four_fifths)
     return replace(
-        rules, rows=0, selected=(), without_prediction=0, score=None, without_score=0, min_rows=least, key=None,
-        ll144=tuple(filter(None, ratios)), four_fifths=tuple(filter(None, four_fifths_tables)),
+        rules, rows=0, selected=(), without_prediction=0, score=None, without_score=0, key=None,
+        min_rows=coarse.rates_from, ll144=tuple(filter(None, ratios)),
+        four_fifths=tuple(filter(None, four_fifths_tables)),
     )  # fmt: skip
 
 
 def _impact_table(
-    table: ImpactTable, facets: Sequence[_PublishedFacet], rules: SelectionRules, least: int
+    table: ImpactTable, facets: Sequence[_PublishedFacet], rules: SelectionRules, coarse: Coarseness
 ) -> ImpactTable | None:
     if table.median is not None:
         return None
     names = {group_name(one.category): one.category for one in table.categories}
-    counted = _who_applied(table.columns, names, sum(one.n for one in table.categories), facets, rules)
+    counted = _who_applied(table.columns, names, sum(one.n for one in table.categories), facets, rules, coarse)
     if counted is None:
         return None
-    groups = _rounded_rule(counted, least, rules).groups
+    groups = _rounded_rule(counted, coarse.rates_from, rules).groups
     return replace(table, unknown=0, categories=tuple(_category(one, names[one.group]) for one in groups))
 
 
 def _four_fifths_table(
-    table: FourFifthsTable, facets: Sequence[_PublishedFacet], rules: SelectionRules, least: int
+    table: FourFifthsTable, facets: Sequence[_PublishedFacet], rules: SelectionRules, coarse: Coarseness
 ) -> FourFifthsTable | None:
     names = {
         group_name(group.values): group.values
@@ -463,11 +528,13 @@ def _four_fifths_table(
         for group in each.facet.groups
         if set(each.facet.columns) == set(table.columns)
     }
-    counted = _who_applied(table.columns, names, sum(one.applicants for one in table.rule.groups), facets, rules)
+    counted = _who_applied(
+        table.columns, names, sum(one.applicants for one in table.rule.groups), facets, rules, coarse
+    )
     if counted is None:
         return None
-    few = tuple(name for name, (n, _) in counted.items() if n < least)
-    return replace(table, unknown=0, too_few=few, rule=_rounded_rule(counted, least, rules))
+    few = tuple(name for name, (n, _) in counted.items() if n < coarse.rates_from)
+    return replace(table, unknown=0, too_few=few, rule=_rounded_rule(counted, coarse.rates_from, rules))
 
 
 def _who_applied(
@@ -476,11 +543,12 @@ def _who_applied(
     applicants: int,
     facets: Sequence[_PublishedFacet],
     rules: SelectionRules,
+    coarse: Coarseness,
 ) -> dict[str, tuple[int, int]] | None:
-    """Rounded numbers of people and of those selected, by group; None where the form has no counts of them."""
+    """Published numbers of people and of those selected, by group; None where the form has no counts of them."""
     of_all = [one for one in facets if set(columns) <= set(one.facet.columns)]
     counted = min(of_all, key=lambda one: len(one.facet.columns), default=None)
-    if counted is None or rounded(counted.exact.sum()) < _WHO_HAS_A_LABEL * rounded(applicants):
+    if counted is None or counted.cells.sum() < _WHO_HAS_A_LABEL * coarse.count(applicants, "applicants"):
         return None
     numbers = {}
     for name, values in names.items():
@@ -523,27 +591,28 @@ def _category(impact: GroupImpact, values: tuple[Level, ...]) -> CategoryImpact:
 
 
 class _Publisher:
-    """Publishes means, findings and declared groups of a report, from rounded counts."""
+    """Publishes means, findings and declared groups of a report, from counts with noise."""
 
     def __init__(self, report: parts.Document, coarse: Coarseness, facets: Sequence[_PublishedFacet]) -> None:
         self.report, self.coarse, self.minimum, self.facets = report, coarse, coarse.minimum, facets
-        self.rows = coarse.rounded(report.data.rows_audited)
+        self.rows = coarse.count(report.data.rows_audited, "audited")
         self.is_rate = report.bias_variable.unit == "rate"
         self.spread = 0.0 if self.is_rate else _two_digits(report.tree.nodes[0].std)
         self.levels = _large_levels(report, coarse)
         self._alpha: float = report.spec["significance"]["alpha"]
 
-    def mean(self, mean: float, rows: float) -> float:
-        """A mean as rounded counts have it; other numbers as coarse as ten people two deviations apart make it."""
-        n = max(self.coarse.rounded(rows), self.coarse.base)
+    def mean(self, mean: float, rows: float, *who: Any) -> float:
+        """A mean as published counts have it; of other numbers one with noise, as coarse as ten people make it."""
+        n = max(self.coarse.count(rows, *who), self.coarse.base)
         if self.is_rate:
-            return _whole(min(self.coarse.rounded(mean * rows) / n, 1.0))
-        return self._coarse(mean, n)
+            return _whole(min(self.coarse.count(mean * rows, *who, "events") / n, 1.0))
+        return self._coarse(mean, n, *who)
 
-    def _coarse(self, x: float, n: float) -> float:
-        """A number as coarse as ten people make it, harmed or two standard deviations apart."""
-        step = _step(2.0 * self.coarse.base * (1.0 if self.is_rate else self.spread) / n)
-        return round(round(x / step) * step, 12) if step else x
+    def _coarse(self, x: float, n: float, *who: Any) -> float:
+        """A number with noise, and as coarse as ten people make it, harmed or two standard deviations apart."""
+        of_each = (1.0 if self.is_rate else self.spread) / n
+        step, noisy = _step(2.0 * self.coarse.base * of_each), x + self.coarse.noise_of(x, *who, n) * of_each
+        return round(round(noisy / step) * step, 12) if step else x
 
     def _share(self, rows: int) -> float:
         """A rounded count as a share of all who are audited."""
@@ -558,28 +627,39 @@ class _Publisher:
         )  # fmt: skip
 
     def declared(self) -> DeclaredOutcomes | None:
-        """The bias variable by declared column, worked out from rounded counts; nothing is held against others.
+        """The bias variable by declared column, worked out from counts with noise; nothing is held against others.
 
         Where the form has counts of the groups by label and prediction, nobody needs two of the same people. Groups of
-        several columns are left out: parts and wholes that are rounded apart would bound one another.
+        several columns are left out: parts and wholes that are drawn apart would tell more of one another.
         """
         outcomes = self.report.declared_outcomes
         if outcomes is None or self.report.groups is not None:
             return None
+        self.coarse.noise.shifts["declared"] = 1.0
         facets = [
-            DeclaredFacet(one.columns, tuple(filter(None, map(self._declared, one.groups))))
+            DeclaredFacet(one.columns, tuple(filter(None, (self._declared(each, one.columns) for each in one.groups))))
             for one in outcomes.facets
             if len(one.columns) == 1
         ]
         return replace(
-            outcomes, min_rows=self.coarse.rates_from, rows=self.rows, mean=self.mean(outcomes.mean, outcomes.rows),
-            comparisons=0, key=None, facets=tuple(one for one in facets if one.groups),
+            outcomes, min_rows=self.coarse.rates_from, rows=self.rows,
+            mean=self.mean(outcomes.mean, outcomes.rows, "declared"), comparisons=0, key=None,
+            facets=tuple(one for one in facets if one.groups),
         )  # fmt: skip
 
-    def _declared(self, group: DeclaredGroup) -> DeclaredGroup | None:
+    def _declared(self, group: DeclaredGroup, columns: Sequence[str]) -> DeclaredGroup | None:
         """A group as it is published; None where it is too small."""
-        rows = self.coarse.rounded(group.rows)
-        if group.mean is None or not self.coarse.is_enough(group) or rows < self.minimum:
+        if group.mean is None or not self.coarse.is_enough(group):
+            return None
+        who = "declared", *columns, *group.values
+        rows, cells = self.coarse.count(group.rows, *who), np.zeros(4)
+        if self.is_rate:
+            harmed = group.mean * group.rows
+            cells[1] = self.coarse.count(harmed, *who, group.rows, "harmed")
+            cells[3] = self.coarse.count(group.rows - harmed, *who, group.rows)
+            rows = int(cells.sum())
+            self.coarse.noise.shifts[*who[: len(columns) + 1]] = 2.0
+        if rows < self.minimum:
             return None
         published = DeclaredGroup(
             group=group.group, values=group.values,
@@ -589,22 +669,25 @@ class _Publisher:
         if rows < self.coarse.rates_from:
             return published
         if not self.is_rate:
-            return replace(published, mean=self.mean(group.mean, group.rows))
-        events = min(self.coarse.rounded(group.mean * group.rows), rows)
-        cells = np.array([0.0, events, 0.0, rows - events])
+            return replace(published, mean=self._coarse(group.mean, rows, *who))
         rate = _rate(RATES["selection_rate"], cells, 1.0 - self._alpha, self.coarse)
         return replace(published, mean=rate.estimate, low=rate.low, high=rate.high)
 
     def _finding(self, finding: Finding) -> Finding | None:
-        rows = self.coarse.rounded(finding.rows)
+        who = [dataclasses.astuple(each) for each in finding.conditions] or finding.found_by, finding.rows
+        rows = self.coarse.count(finding.rows, who)
         share_tested = self.report.split.test_size if finding.found_by in _TESTED_APART else 1.0
         if finding.found_by == "local_bias" or finding.rows * share_tested < self.minimum or rows < self.minimum:
             return None
         others = max(self.report.data.rows_audited - finding.rows, 0)
-        inside, outside = self.mean(finding.mean_inside, finding.rows), self.mean(finding.mean_outside, others)
+        measured, apart = finding.rows * share_tested, others * share_tested
+        inside = self.mean(finding.mean_inside, measured, who)
+        outside = self.mean(finding.mean_outside, apart, "all but", who)
         counted = self._counted(finding)
         if counted is not None:
             rows, inside, outside = counted
+        else:
+            self.coarse.noise.shifts[str(who)] = 1.0  # everybody is inside or outside
         sign = 1.0 if self.report.bias_variable.better == "lower" else -1.0
         difference = sign * (inside - outside)
         remaining = finding.remaining
@@ -616,26 +699,26 @@ class _Publisher:
             found_by=finding.found_by, rows=rows, share=self._share(rows), measured=finding.measured,
             mean_inside=inside, mean_outside=outside, difference=difference, low=0.0, high=math.inf,
             p_value=_rough_p_value(finding.p_value),
-            people_harmed=self.coarse.rounded(difference * rows) if self.is_rate and remaining is None else None,
-            remaining=None if remaining is None else self._remaining(remaining, difference, finding.rows),
+            people_harmed=rounded(difference * rows, self.coarse.base) if self.is_rate and remaining is None else None,
+            remaining=None if remaining is None else self._remaining(remaining, difference, measured, who),
             groups_before=finding.groups_before, only_among_alike=finding.only_among_alike,
             on_test_rows=finding.on_test_rows, at_floor=finding.at_floor, conditions=conditions,
         )  # fmt: skip
 
-    def _remaining(self, comparison: AlikeComparison, difference: float, rows: int) -> AlikeComparison:
+    def _remaining(self, comparison: AlikeComparison, difference: float, rows: float, who: Any) -> AlikeComparison:
         """What remains among people alike, about; the bound is 0 where anything is proven to, else there is none."""
-        remaining, proven = (
-            self._coarse(comparison.remaining, self.coarse.rounded(rows)),
-            comparison.remaining_low > 0.0,
-        )
+        n, proven = max(self.coarse.count(rows, who), self.coarse.base), comparison.remaining_low > 0.0
+        remaining = self._coarse(comparison.remaining, n, "remaining", who)
+        self.coarse.noise.shifts[f"remaining {who}"] = 1.0
         return AlikeComparison(
             difference=difference, low=0.0, high=math.inf, explained=difference - remaining,
             explained_low=_ABOVE_NOUGHT if comparison.explained_low > 0.0 else -math.inf, explained_high=math.inf,
             remaining=remaining, remaining_low=0.0 if proven else -math.inf,
             remaining_high=math.inf, p_value=_rough_p_value(comparison.p_value),
             confidence=comparison.confidence, overlap=round(comparison.overlap, 1),
-            robustness=round(comparison.robustness, 1), robustness_low=0.0, rows=self.coarse.rounded(comparison.rows),
-            rows_inside=self.coarse.rounded(comparison.rows_inside),
+            robustness=round(comparison.robustness, 1), robustness_low=0.0,
+            rows=self.coarse.count(comparison.rows, "alike", who),
+            rows_inside=self.coarse.count(comparison.rows_inside, "alike inside", who),
         )  # fmt: skip
 
     def _counted(self, finding: Finding) -> tuple[int, float, float] | None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from bdt_core.report.blocks import Block, Folded, Section, Table
-from bdt_core.report.write import report_bytes, write_together
+from bdt_core.report.catalogue import sayings
+from bdt_core.report.write import Draw, report_bytes, write_forms
 
 
 @dataclass(frozen=True)
@@ -55,16 +56,16 @@ class SectionPage:
         form = _template().environment.get_template("section_page.html.jinja")
         return form.render(section=self.section, language=self.language, banner=self.banner)
 
-    def pdf(self) -> bytes:
-        """As PDF/UA-1; the same page gives the same bytes, if no name needs other fonts."""
+    def pdf(self, notice: Callable[[str], None] | None = None) -> bytes:
+        """As PDF/UA-1; the same page gives the same bytes. `notice` as in `render_pdf`."""
         from bdt_core.report.dossier.draw import form_pdf
 
         blocks = self.section.blocks
         parts = [Section("", "", tuple(one for one in blocks if not isinstance(one, Folded)))]
         parts += [Section("", one.title, one.blocks) for one in blocks if isinstance(one, Folded)]
-        return form_pdf(self.section.title, self.foot, self.language, parts, close=True)
+        return form_pdf(self.section.title, self.foot, self.language, parts, close=True, notice=notice)
 
-    def write(self, folder: str | Path, name: str) -> dict[str, Path]:
+    def write(self, folder: str | Path, name: str, notice: Callable[[str], None] | None = None) -> dict[str, Path]:
         """Write all forms into a folder.
 
         Parameters
@@ -73,22 +74,23 @@ class SectionPage:
             Made when it does not exist.
         name : str
             Of the files, without their ends.
+        notice : callable, optional
+            See `bdt_core.report.write_reports`.
 
         Returns
         -------
         dict of str to Path
-            Files by form: ``json``, ``html``, ``pdf``, ``md``.
+            Files by form: ``json``, ``html``, ``pdf``, ``md``; without those that cannot be drawn.
 
         Raises
         ------
         OutputError
             The folder holds other such files already, or cannot be written.
         """
-        forms = {
-            "html": self.html().encode(),
-            "pdf": self.pdf(),
-            "md": self.markdown().encode(),
-            "json": report_bytes(self.data),
+        forms: dict[str, Draw] = {
+            f"{name}.html": lambda _: self.html().encode(),
+            f"{name}.pdf": self.pdf,
+            f"{name}.md": lambda _: self.markdown().encode(),
         }
-        write_together(Path(folder), {f"{name}.{form}": content for form, content in forms.items()}, name)
-        return {form: Path(folder) / f"{name}.{form}" for form in ("json", "html", "pdf", "md")}
+        data = {f"{name}.json": report_bytes(self.data)}
+        return write_forms(Path(folder), forms, data, name, sayings(self.language), notice)

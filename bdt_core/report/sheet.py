@@ -21,8 +21,6 @@ from bdt_core.said import AsItIs, Sentence
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from bdt_core.report.document import Printed
-
 WIDTH = 480.0
 """As wide as the text of a printed page, on which figures are drawn as large as they are."""
 SMALL = 8.0
@@ -83,19 +81,6 @@ def settings(say: Sayings = AS_WRITTEN) -> Iterator[None]:
             yield
         finally:
             _said.reset(token)
-
-
-def has_letters(texts: str) -> bool:
-    """Whether the font that matplotlib brings along draws all characters of a text."""
-    from matplotlib.font_manager import FontProperties, findfont, get_font
-
-    known = get_font(findfont(FontProperties(family="DejaVu Sans"))).get_charmap()
-    return all(ord(one) in known or one.isspace() for one in set(texts))
-
-
-def has_letters_of(document: Printed) -> bool:
-    """Whether the font draws all of a document's texts."""
-    return document.once("letters", lambda one: has_letters(one.model_dump_json()))
 
 
 class _Page:

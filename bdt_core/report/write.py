@@ -1,4 +1,4 @@
-"""Write the report's four files: whole ones or none, and never over another report."""
+"""Write the report's four files: whole ones, each by itself, and never over another report."""
 
 from __future__ import annotations
 
@@ -7,24 +7,33 @@ import json
 import os
 import shutil
 import uuid
-from collections.abc import Mapping
+import warnings
+from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from bdt_core.errors import OutputError
 from bdt_core.harmless import escaped_in_json
+from bdt_core.said import say
 
 Document = dict[str, Any]
 _UNFINISHED = ".bdt-unfinished"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
+FORMS = ("json", "html", "pdf", "md")
+Draw: TypeAlias = Callable[[Callable[[str], None]], bytes]
+"""Draws a form, and calls what it is given with a sentence on what the form lacks."""
+NOT_DRAWN = "It could not be drawn ({reason}), and is not there; the other files are."
 
 
-def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
+def write_reports(
+    document: Document, folder: str | Path, notice: Callable[[str], None] | None = None
+) -> dict[str, Path]:
     """Write report.json, report.html, report.pdf and report.md into a folder.
 
-    A folder that is new takes its name when all four are in it. In one that is there already report.json comes last:
-    where it is, the others are. The same report again changes nothing.
+    A folder that is new takes its name when all are in it. In one that is there already report.json comes last:
+    where it is, the others are. The same report again changes nothing. A form that cannot be drawn leaves the others.
 
     Parameters
     ----------
@@ -32,11 +41,14 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
         The report as data.
     folder : str or Path
         Made when it does not exist.
+    notice : callable, optional
+        Called with a sentence, in the report's language, where a form lacks characters of names or cannot be drawn.
+        Default: a `UserWarning` says it.
 
     Returns
     -------
     dict of str to Path
-        Files by form: ``json``, ``html``, ``pdf``, ``md``.
+        Files by form: ``json``, ``html``, ``pdf``, ``md``; without those that cannot be drawn.
 
     Raises
     ------
@@ -55,6 +67,7 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     ...     sorted(path.name for path in write_reports(result.document, folder).values())
     ['report.html', 'report.json', 'report.md', 'report.pdf']
     """
+    from bdt_core.report.catalogue import say_in
     from bdt_core.report.figures import figure_names, figure_svg
     from bdt_core.report.html import render_html
     from bdt_core.report.markdown import render_markdown
@@ -62,23 +75,68 @@ def write_reports(document: Document, folder: str | Path) -> dict[str, Path]:
     from bdt_core.report.pdf import render_pdf
     from bdt_core.report.printed import printed
 
-    folder = Path(folder)
-    files = {form: folder / f"report.{form}" for form in ("json", "html", "pdf", "md")}
     safe = printed(document)
-    figures = {name: figure_svg(safe, name) for name in figure_names(safe)}
-    build_page(safe)  # once, for all forms
-    with ThreadPoolExecutor(1) as beside:
-        pdf = beside.submit(render_pdf, safe, figures)  # typst works without Python's lock
-        html, markdown = render_html(safe), render_markdown(safe)
-    forms = {
-        "html": html.encode(),
-        "pdf": pdf.result(),
-        "md": markdown.encode(),
-        "json": report_bytes(document),
+    with suppress(Exception):  # each form that needs them says why they cannot be made
+        build_page(safe)  # once, for all forms
+        for name in figure_names(safe):
+            figure_svg(safe, name)
+    forms: dict[str, Draw] = {
+        "report.html": lambda _: render_html(safe).encode(),
+        "report.pdf": lambda lacks: render_pdf(safe, notice=lacks),
+        "report.md": lambda _: render_markdown(safe).encode(),
     }
-    contents = {files[form].name: content for form, content in forms.items()}
-    write_together(folder, contents, "report")
-    return files
+    return write_forms(Path(folder), forms, {"report.json": report_bytes(document)}, "report", say_in(safe), notice)
+
+
+def write_forms(
+    folder: Path,
+    forms: Mapping[str, Draw],
+    data: Mapping[str, bytes],
+    called: str,
+    said: Callable[[str], str],
+    notice: Callable[[str], None] | None,
+) -> dict[str, Path]:
+    """Draw each form by itself, and write those that can be drawn; the data comes last.
+
+    Parameters
+    ----------
+    folder : Path
+    forms : mapping of str to callable
+        By name of the file, what draws it; it is given what to call with a sentence on what it lacks.
+    data : mapping of str to bytes
+        By name of the file.
+    called : str
+        What the files are.
+    said : callable
+        Says a sentence in the readers' language.
+    notice : callable, optional
+        See `write_reports`.
+
+    Returns
+    -------
+    dict of str to Path
+        Files by the ends of their names, the data first.
+    """
+    notice = notice or _warn
+    lacks: dict[str, list[str]] = {name: [] for name in forms}
+    with ThreadPoolExecutor(2) as beside:  # typst works without Python's lock
+        begun = {name: beside.submit(draw, lacks[name].append) for name, draw in forms.items()}
+    contents: dict[str, bytes] = {}
+    for name, form in begun.items():
+        error = form.exception()  # typst's own faults are no exceptions for Python, but reach here
+        if error is None:
+            contents[name] = form.result()
+        else:
+            lacks[name].append(said(say(NOT_DRAWN, reason=type(error).__name__)))
+        for sentence in lacks[name]:
+            notice(f"{name}: {sentence}")
+    contents |= data
+    write_together(folder, contents, called)
+    return {name.rpartition(".")[2]: folder / name for name in (*data, *forms) if name in contents}
+
+
+def _warn(sentence: str) -> None:
+    warnings.warn(sentence, UserWarning, stacklevel=4)
 
 
 def report_bytes(document: Document) -> bytes:

@@ -17,7 +17,7 @@ from bdt_core.said import AsItIs, Text, say
 from bdt_core.sealed.answer import after_looks
 from bdt_core.sealed.canonical import digest
 from bdt_core.sealed.ledger import Chain, Event, Ledger
-from bdt_core.sealed.looks import Door, LookFacts, looks_before
+from bdt_core.sealed.looks import NOT_LOOKED_AT, Door, LookFacts, looks_before
 from bdt_core.sealed.plan import plan_of
 from bdt_core.sealed.seal import seal_digest
 from bdt_core.sentences import with_part
@@ -164,6 +164,6 @@ def _facts(document: Document, spec: AuditSpec, rows: Rows) -> LookFacts:
         people=rows.people,
         rows=document["data"]["rows"],
         audited=document["data"]["rows_audited"],
-        columns={one.name: one.distinct for one in rows.columns},
+        columns={one.name: NOT_LOOKED_AT if one.missing is None else one.distinct for one in rows.columns},
         fingerprint=document["data"]["fingerprint"],
     )

@@ -25,6 +25,8 @@ Door = Literal["audit", "gate", "dagster", "page"]
 _NEARLY_ALL = 0.98
 """Shares in common are estimates: from so much on they are all."""
 _HALF = 0.5
+NOT_LOOKED_AT = -1
+"""Values of a column that an audit leaves alone."""
 _LOOKS_ON_PAGE_1, _CHANGES_ON_PAGE_1, _COLUMNS_LISTED = 3, 4, 5
 
 
@@ -108,7 +110,8 @@ class LookFacts:
     rows, audited : int
         Rows of the table, and those with an outcome.
     columns : mapping of str to int or None
-        Distinct values of each column of the table; None is more than were counted.
+        Distinct values of each column of the table; None is more than were counted, `NOT_LOOKED_AT` of a column that
+        the audit leaves alone.
     fingerprint : str
         Of the columns that are used, outcomes too.
     """
@@ -399,7 +402,9 @@ def _changes_of_rows(before: LookFacts, after: LookFacts) -> Iterator[Text]:
         yield known
     for column, values in before.columns.items():
         now = after.columns.get(column, values)
-        if now is not None and (values is None or now < _HALF * values) and after.rows >= _HALF * before.rows:
+        if now is None or now == NOT_LOOKED_AT:
+            continue
+        if (values is None or now < _HALF * values) and after.rows >= _HALF * before.rows:
             had = say("more than 65,536") if values is None else count(values)
             named = Column(column)
             yield say("The column {column} has {now} values, and had {then}.", column=named, now=count(now), then=had)

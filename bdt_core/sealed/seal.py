@@ -189,15 +189,13 @@ def _features(spec: AuditSpec) -> tuple[pd.DataFrame, list[str], list[str]] | No
 
 def _roles(header: Sequence[str], spec: AuditSpec) -> tuple[list[str], list[str]] | None:
     """Features and protected columns by the names alone; None where some stand elsewhere, or say what happened."""
-    import pandas as pd
-
     from bdt_core.table.roles import assign_roles
 
     bias, source = spec.bias_variable, spec.source
     outcomes = {bias.column, bias.label, bias.prediction, *spec.group_columns(), *spec.numeric_columns(), *spec.scores}
     elsewhere = {*source.arrays, *((source.join.columns or ()) if source.join else ())}
     known = [*header, *(one for one in {*outcomes, *elsewhere} if one is not None and one not in header)]
-    roles = assign_roles(pd.DataFrame(columns=known), spec)
+    roles = assign_roles(known, spec)
     features, protected = ([name for name in roles if roles[name] == role] for role in ("feature", "protected"))
     unknown = source.join is not None and source.join.columns is None and spec.features.include is None
     if unknown or (outcomes | elsewhere) & {*features, *protected}:

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, SourceError
 from bdt_core.shards.engine import ShardEngine
-from bdt_core.shards.large_source import group_columns
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
 from bdt_core.shards.shard import Shard
 from bdt_core.shards.table import ShardedTable
@@ -31,6 +30,7 @@ from bdt_core.table.people import SketchedRows
 from bdt_core.table.pool import in_parallel
 from bdt_core.table.ranks import added, content_sums, fingerprint, row_hashes
 from bdt_core.table.repeated_rows import Repeats, find_repeats
+from bdt_core.table.source_blocks import group_columns
 from bdt_core.table.validate import (
     Settled,
     TableFacts,
@@ -89,11 +89,14 @@ def ingest(
         )
     say = progress or (lambda *_: None)
     announce = functools.partial(_announce, say, rows)
-    parts = batches.parts() if isinstance(batches, Batches) else None
+    parts, names = (batches.parts(), batches.names) if isinstance(batches, Batches) else (None, None)
+    write = functools.partial(_write_shard, spec=spec, names=names)
     if parts is None:
-        written = _write_shards(batches, spec, str(folder), announce)
+        written = _write_shards(batches, write, str(folder), announce)
     else:
-        written = _write_parts(parts, spec, str(folder), engine, announce)
+        written = _write_parts(parts, write, str(folder), engine, announce)
+    if not written:
+        raise SourceError(f"{spec.source.described} has a header but no rows.")
     facts = functools.reduce(lambda one, other: one + other, (one.facts for one in written))
     roles = written[0].roles
     settled = settle(facts, roles, spec)
@@ -150,24 +153,25 @@ class _Written:
     header: pd.DataFrame
 
 
+_Write = Callable[[Shard, int, pd.DataFrame], _Written]
+
+
 def _write_shards(
-    batches: Iterable[pd.DataFrame], spec: AuditSpec, folder: str, say: Callable[[int], object]
+    batches: Iterable[pd.DataFrame], write: _Write, folder: str, say: Callable[[int], object]
 ) -> list[_Written]:
     """Type and write each batch, while the next one is being read."""
     done = 0
     written = []
     placed = _placed(batches, folder)
-    for shard in in_parallel(lambda task: _write_shard(*task, spec), placed):
+    for shard in in_parallel(lambda task: write(*task), placed):
         written.append(shard)
         done += shard.shard.rows
         say(done)
-    if not written:
-        raise SourceError(f"{spec.source.described} has a header but no rows.")
     return written
 
 
 def _write_parts(
-    parts: Sequence[FilesPart], spec: AuditSpec, folder: str, engine: ShardEngine, say: Callable[[int], object]
+    parts: Sequence[FilesPart], write: _Write, folder: str, engine: ShardEngine, say: Callable[[int], object]
 ) -> list[_Written]:
     """Read, type and write each part where it will be worked on."""
     firsts = np.cumsum([0, *(one.rows for one in parts)]).tolist()
@@ -177,14 +181,14 @@ def _write_parts(
     for start in range(0, len(parts), at_a_time):
         these = shards[start : start + at_a_time]
         some = {one.number: (parts[one.number], firsts[one.number]) for one in these}
-        written += engine.map(functools.partial(_write_part, parts=some, spec=spec), these)
+        written += engine.map(functools.partial(_write_part, parts=some, write=write), these)
         say(firsts[min(start + at_a_time, len(parts))])
     return written
 
 
-def _write_part(shard: Shard, parts: dict[int, tuple[FilesPart, int]], spec: AuditSpec) -> _Written:
+def _write_part(shard: Shard, parts: dict[int, tuple[FilesPart, int]], write: _Write) -> _Written:
     part, first = parts[shard.number]
-    return _write_shard(shard, first, part.read(), spec)
+    return write(shard, first, part.read())
 
 
 def _announce(say: Progress, rows: int | None, done: int) -> None:
@@ -200,9 +204,11 @@ def _placed(batches: Iterable[pd.DataFrame], folder: str) -> Iterator[tuple[Shar
             number, first = number + 1, first + len(frame)
 
 
-def _write_shard(shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec) -> _Written:
+def _write_shard(
+    shard: Shard, first: int, frame: pd.DataFrame, spec: AuditSpec, names: Sequence[str] | None = None
+) -> _Written:
     frame = with_text_names(frame)
-    typed, roles, facts = type_rows(frame, spec, first)
+    typed, roles, facts = type_rows(frame, spec, first, names)
     shard.write_frame("table.arrow", typed)
     of_groups = group_columns(spec)
     if of_groups:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import pandas as pd
 
-from bdt_core.spec import AuditSpec, Source
+from bdt_core.spec import Source
 from bdt_core.table.batches import open_batches
 
 if TYPE_CHECKING:
@@ -67,13 +67,3 @@ class LargeSource:
             return None
         facts: dict[str, Any] = json.loads(note)
         return cls(Source.model_validate(facts["source"]), facts["rows"], facts["dtypes"], facts["reason"])
-
-
-def group_columns(spec: AuditSpec) -> set[str]:
-    """Columns of the source that are counted for declared groups."""
-    named: list[str | None] = [name for facets in (*spec.facets, *spec.numeric_facets) for name in facets]
-    if spec.facets:
-        named += [*spec.group_columns(), spec.groups.score, spec.groups.stratum, *spec.groups.similar_by]
-    if spec.numeric_facets:
-        named += spec.numeric_columns()
-    return {name for name in named if name is not None}

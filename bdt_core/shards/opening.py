@@ -10,13 +10,17 @@ from typing import TYPE_CHECKING, cast
 
 import pandas as pd
 
+from bdt_core.errors import SourceError
+from bdt_core.said import say
 from bdt_core.shards.engine import ShardEngine, engine_of
 from bdt_core.shards.memory import MemoryPlan, in_words, plan_memory, refuse_full_disk
 from bdt_core.shards.scratch import scratch_folder
 from bdt_core.spec import AuditSpec, Source, Split
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.column_types import Choose
+from bdt_core.table.roles import looked_at
 from bdt_core.table.rows import Rows
-from bdt_core.table.sources import as_source_reads_it, read_table
+from bdt_core.table.sources import as_source_reads_it, read_some, read_table
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
 
@@ -26,6 +30,10 @@ if TYPE_CHECKING:
 
 Notice = Callable[[str], None]
 
+_TOO_LARGE = (
+    '{table} does not fit into memory. Set "clustering.memory: out_of_core", by which a text, Parquet or a query is '
+    "read in parts, or take fewer rows or columns."
+)
 _SHARD_CELLS = 20_000_000
 _SHARD_ROWS = 1 << 20  # what most writers of Parquet store together
 
@@ -50,7 +58,7 @@ def open_table(
     spec: AuditSpec,
     *,
     read: Callable[[Source], pd.DataFrame] | None = None,
-    check: Callable[[pd.DataFrame, AuditSpec], AuditTable] = validate,
+    check: Callable[[pd.DataFrame, AuditSpec], AuditTable] | None = None,
     progress: Progress | None = None,
     notice: Notice | None = None,
 ) -> Iterator[Opened]:
@@ -65,7 +73,8 @@ def open_table(
     read : callable, optional
         Reads the source instead of ours; the table comes into memory then.
     check : callable, optional
-        Validates a table in memory.
+        Validates a table in memory instead of us. It gets all columns, as does everybody who replaces a stage; ours
+        reads those at which the audit looks.
     progress : callable, optional
         Called with (what is done, rows done, all of them if known) while a source is read in batches.
     notice : callable, optional
@@ -78,10 +87,17 @@ def open_table(
     """
     plan = None if frame is not None or read is not None else memory_plan(spec)
     if plan is None or not plan.out_of_core:
-        whole = as_source_reads_it((read or read_table)(spec.source) if frame is None else frame, spec.source)
+        names = None
+        try:
+            if frame is None and read is None and check is None:
+                whole, names = read_some(spec.source, _choice(spec))
+            else:
+                whole = as_source_reads_it((read or read_table)(spec.source) if frame is None else frame, spec.source)
+        except MemoryError:
+            raise SourceError(say(_TOO_LARGE, table=spec.source.described)) from None
         if progress is not None:
             progress("validate it", 0, len(whole))
-        yield Opened(check(whole, spec), whole)
+        yield Opened(validate(whole, spec, names) if check is None else check(whole, spec), whole)
         return
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder())
@@ -100,12 +116,18 @@ def memory_plan(spec: AuditSpec) -> MemoryPlan:
 
     room = "out_of_core" if spec.engine.dask is not None else spec.room.memory
     needs_size = room != "in_memory" and not (spec.source.path or "").startswith("demo:")
-    size = measure_source(spec.source) if needs_size else None
+    size = measure_source(spec.source, _choice(spec)) if needs_size else None
     known = (None, None) if size is None else (size.estimated_bytes, size.rows)
     plan = plan_memory(room, spec.room.memory_limit, *known)
     if spec.engine.dask is not None:
         return MemoryPlan(True, "the audit runs on a Dask cluster", plan.limit, plan.disk)
     return plan
+
+
+def _choice(spec: AuditSpec) -> Choose | None:
+    """Says which columns of the source are read: those at which the audit looks; all where another table is joined."""
+    arrays = spec.source.arrays
+    return None if spec.source.join is not None else lambda names: looked_at([*names, *arrays], spec)
 
 
 def table_in_shards(
@@ -115,7 +137,7 @@ def table_in_shards(
     from bdt_core.shards.ingest import ingest
     from bdt_core.table.batches import open_batches
 
-    with open_batches(spec.source) as batches:
+    with open_batches(spec.source, choose=_choice(spec)) as batches:
         batches.batch_rows = max(1000, min(_SHARD_ROWS, _SHARD_CELLS // len(batches.dtypes)))
         return ingest(batches, spec, folder, engine, progress, rows=batches.rows)
 

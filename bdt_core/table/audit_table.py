@@ -41,9 +41,10 @@ class TableColumn:
     name: str
     role: Role
     kind: Kind | None
-    missing: int
+    missing: int | None
+    """None of a column at which the audit does not look."""
     distinct: int | None
-    """None when there are more than 65,536 different values."""
+    """None when there are more than 65,536 different values, too."""
 
 
 @dataclass(frozen=True)

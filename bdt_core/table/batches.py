@@ -15,7 +15,7 @@ import pandas as pd
 from bdt_core.errors import SourceError, did_you_mean
 from bdt_core.spec import Source
 from bdt_core.table.ages import columns_needed, notes_on_ages, refuse_unknown, with_ages
-from bdt_core.table.column_types import Dtype, conformed, holding_missing, stacked
+from bdt_core.table.column_types import Choose, Dtype, conformed, holding_missing, stacked
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesPart, FilesTable
 from bdt_core.table.frames import handed_over
@@ -30,7 +30,12 @@ __all__ = ["Batches", "SourceSize", "measure_source", "open_batches"]
 
 
 def open_batches(
-    source: Any, *, batch_rows: int = 1_000_000, columns: Collection[str] | None = None, keep: bool = False
+    source: Any,
+    *,
+    batch_rows: int = 1_000_000,
+    columns: Collection[str] | None = None,
+    keep: bool = False,
+    choose: Choose | None = None,
 ) -> Batches:
     """The batches of a table, to be read as often as needed; types and number of rows are settled once.
 
@@ -55,6 +60,9 @@ def open_batches(
         Read these only, in the order of the table.
     keep : bool, default False
         Keep in memory what has to be read for the types, so that it is read once.
+    choose : callable, optional
+        Says which columns are read, by the names of all; where these are known only with all values, or another table
+        is joined, all are read.
 
     Raises
     ------
@@ -73,6 +81,9 @@ def open_batches(
     source = source if isinstance(source, Source) else Source(path=str(source))
     with ExitStack() as stack:
         table = stack.enter_context(main_table(source))
+        if choose is not None and source.join is None and isinstance(table, FilesTable):
+            header = table.header()
+            columns = columns if header is None else choose([*header, *source.arrays])
         key = [] if source.join is None else source.join.key
         keys = [key] if isinstance(key, str) else key
         beside = columns_needed(source.ages, () if columns is None else columns)
@@ -98,6 +109,7 @@ def open_batches(
             rows=table.rows,
             dtypes={},
             batch_rows=batch_rows,
+            names=list(all_dtypes),
             _name=source.described,
             _table=table,
             _given=given,
@@ -127,11 +139,14 @@ class Batches:
         Of each column that is read, in order; the same in each batch.
     batch_rows : int
         Rows of each batch but the last.
+    names : list of str
+        All columns of the table, whether they are read or not.
     """
 
     rows: int
     dtypes: dict[str, Dtype]
     batch_rows: int
+    names: list[str]
     _name: str
     _table: FilesTable | QueryTable | _FrameTable
     _given: dict[str, Dtype]
@@ -192,7 +207,7 @@ class Batches:
             or not isinstance(self._table, FilesTable)
         ):
             return None
-        return self._table.parts(self.batch_rows)
+        return self._table.parts(self.batch_rows, self.dtypes)
 
     def lacks_matches(self) -> bool:
         """Whether a row has no match in the table that is joined: a pass over the keys."""
@@ -230,7 +245,8 @@ class _FrameTable:
 def _of_frame(frame: pd.DataFrame, columns: Collection[str] | None) -> Batches:
     names = _selected(list(frame.columns), columns, "The table")
     dtypes = {name: frame[name].dtype for name in names}
-    return Batches(len(frame), dtypes, max(len(frame), 1), "The table", _FrameTable(frame), dtypes)
+    every = list(map(str, frame.columns))
+    return Batches(len(frame), dtypes, max(len(frame), 1), every, "The table", _FrameTable(frame), dtypes)
 
 
 def _selected(names: list[str], columns: Collection[str] | None, table: str) -> list[str]:

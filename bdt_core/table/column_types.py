@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
@@ -16,6 +16,8 @@ from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 
 Dtype = Any
 """A type of pandas or NumPy."""
+Choose = Callable[[Sequence[str]], Collection[str] | None]
+"""Says which columns are read, by the names of all; None is all of them."""
 
 NUMBERS, FLAGS, TEXTS, POINTS_IN_TIME = "numbers", "true or false", "texts", "points in time"
 _WORDS = {
@@ -51,6 +53,10 @@ class ColumnType:
     filled: bool = True
 
 
+UNREAD = ColumnType(np.dtype(object), "nothing that was looked at", filled=False)
+"""A column that nobody asked for: it agrees with every other, as an empty one does."""
+
+
 @dataclass(frozen=True)
 class FileTypes:
     """What one file holds.
@@ -67,6 +73,7 @@ class FileTypes:
     name: str
     rows: int
     columns: dict[str, ColumnType]
+    """All of them; `UNREAD` where it was not looked at."""
     notes: ReadingNotes = NO_NOTES
 
 

@@ -13,7 +13,7 @@ import pandas as pd
 from bdt_core.errors import SourceError
 from bdt_core.said import say
 from bdt_core.spec import TableSource
-from bdt_core.table.column_types import TEXTS, Dtype, FileTypes, agreed, conformed, stacked
+from bdt_core.table.column_types import TEXTS, Choose, Dtype, FileTypes, agreed, conformed, stacked
 from bdt_core.table.dated_texts import DatedTexts, may_be_dates
 from bdt_core.table.json_lines import JsonLinesTable, JsonListTable
 from bdt_core.table.locations import (
@@ -136,30 +136,32 @@ class FilesTable:
             for piece in table.pieces(dtypes):
                 yield self._dated.read(conformed(piece, dtypes)[list(dtypes)])
 
-    def parts(self, rows: int) -> list[FilesPart] | None:
-        """The table in parts of about so many rows, each of which can be read by itself, once it is settled.
+    def parts(self, rows: int, columns: Collection[str]) -> list[FilesPart] | None:
+        """Some columns in parts of about so many rows, each of which can be read by itself, once it is settled.
 
         None where there is no telling where a part begins without reading what stands before it: texts, and Parquet
         files whose rows are stored in groups of more than twice as many.
         """
-        parts: list[FilesPart] = [FilesPart(self._given, self._dated, self.notes)]
+        given = {name: one for name, one in self._given.items() if name in columns}
+        parts: list[FilesPart] = [FilesPart(given, self._dated, self.notes)]
         for table in self.tables:
             if not isinstance(table, ParquetTable) or max(table.footer.groups, default=0) > 2 * rows:
                 return None
             for group, size in enumerate(table.footer.groups):
                 if parts[-1].rows + size > rows:
-                    parts.append(FilesPart(self._given, self._dated, self.notes))
+                    parts.append(FilesPart(given, self._dated, self.notes))
                 parts[-1].add(table, group, size)
         return [one for one in parts if one.rows]
 
-    def beginning(self, rows: int) -> pd.DataFrame:
+    def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame:
         """The first rows, without a look at the others; what footers say of the types is kept."""
         stored = [one.announced() for one in self.tables if isinstance(one, ParquetTable)]
         with_rows = (one for one in self.tables if not isinstance(one, ParquetTable) or one.footer.rows)
-        frame = next(with_rows, self.tables[0]).beginning(rows)
+        frame = next(with_rows, self.tables[0]).beginning(rows, choose)
         if len(stored) < len(self.tables):
             return frame
-        return conformed(frame, {name: one for name, one in agreed(stored).items() if one != "category"})
+        known = {name: one for name, one in agreed(stored).items() if name in frame.columns and one != "category"}
+        return conformed(frame, known)
 
     def estimated_rows(self) -> int:
         """How many rows there are: known for Parquet, judged by the length of the first lines for texts."""
@@ -210,7 +212,7 @@ class FilesPart:
 class _Table(Protocol):
     """One file."""
 
-    def beginning(self, rows: int) -> pd.DataFrame: ...
+    def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame: ...
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes: ...
     def dates(self, names: Collection[str]) -> dict[str, DatesSeen]: ...
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]: ...
@@ -258,16 +260,16 @@ class _WrittenTable:
         with reading(self.file, "a table", self._version):
             yield from self._in_place.pieces(columns)
 
-    def beginning(self, rows: int) -> pd.DataFrame:
+    def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame:
         if self._is_whole:
             with reading(self.file, "a table", self._version):
-                return self._in_place.beginning(rows)
+                return self._in_place.beginning(rows, choose)
         first = self._first_lines
         try:
-            return self._as_table(lambda: io.BytesIO(first)).beginning(rows)
+            return self._as_table(lambda: io.BytesIO(first)).beginning(rows, choose)
         except SourceError:  # perhaps only for a value that goes on after these lines
             with reading(self.file, "a table", self._version):
-                return self._as_table(self.file.open).beginning(rows)
+                return self._as_table(self.file.open).beginning(rows, choose)
 
     @property
     def _is_whole(self) -> bool:

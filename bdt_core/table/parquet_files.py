@@ -13,7 +13,7 @@ import pandas as pd
 
 from bdt_core.errors import SourceError
 from bdt_core.said import say
-from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, holding_missing, wider
+from bdt_core.table.column_types import Choose, ColumnType, Dtype, FileTypes, holding_missing, wider
 from bdt_core.table.dated_texts import FIRST_ROWS, seen_in
 from bdt_core.table.locations import SourceFile, reading
 from bdt_core.table.notation import DatesSeen
@@ -102,10 +102,13 @@ class ParquetTable:
             frame = self._frame(batch)
             yield frame[[name for name in self.names if name in columns]]
 
-    def beginning(self, rows: int) -> pd.DataFrame:
+    def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame:
         """Its first rows, with the categories that these have."""
-        first = next(self._batches(rows, self.footer.schema.names), None)
-        return self._frame(self.footer.schema.empty_table() if first is None else first)
+        chosen = None if choose is None else choose(self.names)
+        stored = [name for name in self.footer.schema.names if chosen is None or name in chosen]
+        stored = stored or self.footer.schema.names[:1]
+        first = next(self._batches(rows, stored), None)
+        return self._frame(self.footer.schema.empty_table().select(stored) if first is None else first)
 
     def _opened(self) -> pq.ParquetFile:
         import pyarrow.parquet as pq

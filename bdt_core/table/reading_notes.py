@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any, Self
 
-from bdt_core.said import Text
+from bdt_core.said import Column, Said, Text
 
 READING = "bdt_reading"
 """Key in ``DataFrame.attrs`` of the notes on a table."""
@@ -42,6 +42,15 @@ class ReadingNotes:
             left_out[reason] = left_out.get(reason, 0) + count
         sentences = tuple(dict.fromkeys((*self.remarks, *other.remarks)))
         return ReadingNotes(left_out, sentences, {**other.questions, **self.questions})
+
+    def remarks_on(self, columns: Collection[str]) -> list[Text]:
+        """The remarks, without those on other columns."""
+
+        def is_on_another(remark: Text) -> bool:
+            values = remark.values.values() if isinstance(remark, Said) else ()
+            return any(isinstance(one, Column) and one not in columns for one in values)
+
+        return [one for one in self.remarks if not is_on_another(one)]
 
     def beside(self, attrs: Mapping[Any, Any]) -> dict[Any, Any]:
         """The attributes of a frame, these notes among them if they say anything."""

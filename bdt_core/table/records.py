@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bdt_core.table.column_types import ColumnType, Dtype, FileTypes, types_of
+from bdt_core.table.column_types import Choose, ColumnType, Dtype, FileTypes, types_of
 from bdt_core.table.dated_texts import NO_DATES, seen_in_values
 from bdt_core.table.notation import DatesSeen
 from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
@@ -74,7 +74,7 @@ class RecordsTable(ABC):
         """Columns of texts that are dates, once it is settled."""
         return {name: one for name, one in self._dates.items() if name in names}
 
-    def beginning(self, rows: int) -> pd.DataFrame:
+    def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame:  # noqa: ARG002 - all are read
         """Its first rows, understood by themselves."""
         self._kept = [next(self._parts(rows), [])]
         self.settle()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 import numpy as np
 import pandas as pd
@@ -12,6 +12,7 @@ from bdt_core.said import AsItIs, Column, joined, say
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import Role
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, ColumnFacts, holds_dates, holds_numbers, is_beyond
+from bdt_core.table.source_blocks import group_columns
 from bdt_core.words import count
 
 MAX_LEVELS = 65_000
@@ -19,8 +20,8 @@ _FEW_LEVELS = 50
 _MANY_NUMBERS, _MOSTLY, _FEW_DATES = 20, 0.9, 5
 
 
-def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
-    """Part that each column of the source plays.
+def assign_roles(names: Sequence[str], spec: AuditSpec) -> dict[str, Role]:
+    """Part that each column of the source plays, by the names of all.
 
     Features are, by default, all columns that are not used elsewhere.
 
@@ -44,8 +45,13 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
         "labels": list(spec.labels),
         "units": list(spec.units),
     }
-    for key, names in named.items():
-        _refuse_unknown(names, frame.columns, key)
+    known = frozenset(names)
+    for key, these in named.items():
+        for name in these:
+            if name not in known:
+                raise DataError(
+                    f'"{key}" names the column "{name}", which the table does not have. {did_you_mean(name, names)}'
+                )
     included = set(spec.features.include or [])
     texts = spec.local_bias.texts if spec.local_bias else None
     for name in sorted(included & set(spec.protected)):
@@ -57,12 +63,14 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
             f'Column "{bias.query}" names the lists within which people are compared ("bias_variable.query"); it '
             "cannot be a feature, nor name groups."
         )
-    set_aside = {*spec.features.exclude, *spec.features.leaks, spec.split.key, bias.query, *spec.scores}
+    set_aside = {*spec.features.exclude, *spec.features.leaks, spec.split.key, bias.query, *spec.scores, texts}
+    declared = spec.declared_columns - {spec.split.key, *spec.scores}
+    protected = frozenset(spec.protected)
     roles: dict[str, Role] = {}
-    for name in map(str, frame.columns):
+    for name in names:
         if name == bias.column:
             roles[name] = "bias_variable"
-        elif name in spec.protected:
+        elif name in protected:
             roles[name] = "protected"
         elif name in included:
             roles[name] = "feature"
@@ -70,13 +78,28 @@ def assign_roles(frame: pd.DataFrame, spec: AuditSpec) -> dict[str, Role]:
             roles[name] = "label"
         elif name == bias.prediction:
             roles[name] = "prediction"
-        elif spec.features.include is None and name not in {*set_aside, texts}:
+        elif spec.features.include is None and name not in set_aside:
             roles[name] = "feature"
-        elif name in spec.declared_columns and name not in (spec.split.key, *spec.scores):
+        elif name in declared:
             roles[name] = "protected"  # who the groups are is compared with the clusters, wherever it is said
         else:
             roles[name] = "unused"
     return roles
+
+
+def looked_at(names: Sequence[str], spec: AuditSpec) -> list[str] | None:
+    """The columns that an audit looks at, by the names of all; of the others it knows no more than the name.
+
+    None, for all of them, where the specification does not fit these: whoever says so knows the others then.
+    """
+    try:
+        roles = assign_roles(names, spec)
+    except DataError:
+        return None
+    besides = {*spec.carried, *group_columns(spec), spec.split.key, spec.bias_variable.query} - {None}
+    if not besides <= roles.keys():
+        return None
+    return [name for name, role in roles.items() if role != "unused" or name in besides]
 
 
 def kind_of(column: pd.Series, named: Kind | None) -> Kind:
@@ -272,12 +295,3 @@ def _as_categories(column: pd.Series) -> pd.Series:
         index=column.index,
         name=column.name,
     )
-
-
-def _refuse_unknown(names: Iterable[str], columns: Iterable[str], key: str) -> None:
-    known = [str(one) for one in columns]
-    for name in names:
-        if name not in known:
-            raise DataError(
-                f'"{key}" names the column "{name}", which the table does not have. {did_you_mean(name, known)}'
-            )

@@ -13,7 +13,7 @@ import pandas as pd
 from bdt_core.errors import SourceError, did_you_mean, repeated_message, repeated_names
 from bdt_core.said import Column, Numeral, say
 from bdt_core.spec import TableSource
-from bdt_core.table.column_types import NUMBERS, TEXTS, FileTypes, types_of
+from bdt_core.table.column_types import NUMBERS, TEXTS, Choose, FileTypes, types_of
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.text_columns import (
@@ -79,7 +79,7 @@ class SheetTable:
         """Its rows."""
         yield self._frame[[name for name in self._frame.columns if name in columns]]
 
-    def beginning(self, rows: int) -> pd.DataFrame:
+    def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame:  # noqa: ARG002 - all are read
         """Its first rows."""
         return self._frame[:rows]
 

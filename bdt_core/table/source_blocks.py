@@ -7,6 +7,8 @@ from typing import Protocol, TypeVar
 
 import pandas as pd
 
+from bdt_core.spec import AuditSpec
+
 T = TypeVar("T")
 
 
@@ -40,6 +42,16 @@ def in_one_frame(source: pd.DataFrame | SourceBlocks) -> pd.DataFrame:
     if isinstance(source, FrameBlock):
         return source.frame
     return pd.concat(source.map_source_blocks(_itself), ignore_index=True)
+
+
+def group_columns(spec: AuditSpec) -> set[str]:
+    """Columns of the source that are counted for declared groups."""
+    named: list[str | None] = [name for facets in (*spec.facets, *spec.numeric_facets) for name in facets]
+    if spec.facets:
+        named += [*spec.group_columns(), spec.groups.score, spec.groups.stratum, *spec.groups.similar_by]
+    if spec.numeric_facets:
+        named += spec.numeric_columns()
+    return {name for name in named if name is not None}
 
 
 def _itself(frame: pd.DataFrame) -> pd.DataFrame:

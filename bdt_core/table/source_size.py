@@ -9,6 +9,7 @@ from typing import Any
 import pandas as pd
 
 from bdt_core.spec import Source
+from bdt_core.table.column_types import Choose
 from bdt_core.table.databases import QueryTable
 from bdt_core.table.files import FilesTable
 from bdt_core.table.frames import handed_over
@@ -40,13 +41,15 @@ class SourceSize:
     estimated_bytes: int | None
 
 
-def measure_source(source: Any) -> SourceSize:
+def measure_source(source: Any, choose: Choose | None = None) -> SourceSize:
     """How large a source is: a look at footers and at the first rows.
 
     Parameters
     ----------
     source : Source, str, Path, or a table
         As `bdt_core.table.sources.read_table` takes it.
+    choose : callable, optional
+        Says which columns are going to be read; by default all.
 
     Returns
     -------
@@ -67,21 +70,21 @@ def measure_source(source: Any) -> SourceSize:
         return SourceSize(0, 0, len(frame), int(frame.memory_usage(deep=True).sum()))
     source = source if isinstance(source, Source) else Source(path=str(source))
     with main_table(source) as table:
-        size = _size(table)
+        size = _size(table, choose)
     for array in arrays_beside(source):
         size = _together(size, SourceSize(1, array.file.size(), None, array.bytes))
     if source.join is not None:
         with other_table(source.join, source) as other:
-            size = _together(size, _size(other))
+            size = _together(size, _size(other, None))
     return size
 
 
-def _size(table: FilesTable | QueryTable) -> SourceSize:
+def _size(table: FilesTable | QueryTable, choose: Choose | None) -> SourceSize:
     if isinstance(table, QueryTable):
         return SourceSize(0, None, None, None)
     disk = sum(file.size() for file in table.files)
     size = SourceSize(len(table.files), disk, None, None)
-    frame = table.beginning(_SAMPLE_ROWS)
+    frame = table.beginning(_SAMPLE_ROWS, choose)
     stored = [one for one in table.tables if isinstance(one, ParquetTable)]
     if len(stored) == len(table.tables):
         rows = sum(one.footer.rows for one in stored)

@@ -10,6 +10,7 @@ import pandas as pd
 from bdt_core.spec import Source
 from bdt_core.table.ages import notes_on_ages, refuse_unknown, with_ages
 from bdt_core.table.batches import open_batches
+from bdt_core.table.column_types import Choose
 from bdt_core.table.dated_texts import with_dates
 from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import JOINED
@@ -45,10 +46,15 @@ def read_table(source: Source | str | Path) -> pd.DataFrame:
     >>> len(read_table("demo:compas"))
     7214
     """
-    with open_batches(source, keep=True) as batches:
+    return read_some(source)[0]
+
+
+def read_some(source: Source | str | Path, choose: Choose | None = None) -> tuple[pd.DataFrame, list[str]]:
+    """The columns of a source that are chosen, and the names of all; see `bdt_core.table.batches.open_batches`."""
+    with open_batches(source, keep=True, choose=choose) as batches:
         batches.batch_rows = batches.rows
         (frame,) = batches
-        return frame
+        return frame, batches.names
 
 
 def as_frame(table: Any) -> pd.DataFrame:

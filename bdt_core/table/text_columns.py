@@ -107,6 +107,11 @@ class TextColumn:
         points = frozenset() if self._is_text else self._notations.points
         return next(iter(points)) if len(points) == 1 and self._notations.has_marks else None
 
+    @property
+    def needs_point(self) -> bool:
+        """Whether only what stands before the decimals of other columns says how it is read."""
+        return not self._is_text and len(self._notations.points) == 2
+
     def understood(self, point: str | None) -> Understood:
         """How it is read when the whole text is known.
 

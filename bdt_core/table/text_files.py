@@ -17,7 +17,7 @@ import pandas as pd
 from bdt_core.errors import SourceError, repeated_message, repeated_names
 from bdt_core.said import Numeral, joined, say
 from bdt_core.spec import TableSource
-from bdt_core.table.column_types import TEXTS, FileTypes
+from bdt_core.table.column_types import TEXTS, UNREAD, Choose, FileTypes
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.text_columns import (
     MISSING,
@@ -164,6 +164,7 @@ class TextTable:
         self._open_bytes = open_bytes
         self._settings = settings or TableSource()
         self._lines = _Lines()
+        self._asked: Collection[str] | None = None
         self._kept: list[pa.RecordBatch] | None = None
         self._is_odd = False
 
@@ -194,11 +195,22 @@ class TextTable:
 
     @cached_property
     def _names(self) -> list[str]:
-        """The columns that are looked at."""
+        """The columns that may be looked at."""
         return [name for name in self.form.names if self._only is None or name in self._only]
 
-    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
-        """What all columns hold, by one pass over it, whose rows can be kept; a ragged row is named at once."""
+    @property
+    def _typed(self) -> list[str]:
+        """The columns whose types are worked out, one at least: it says how many rows there are."""
+        return [name for name in self._names if self._asked is None or name in self._asked] or self._names[:1]
+
+    @property
+    def _converted(self) -> list[str]:
+        """The columns whose values are made: where a file has quotes, rows may be swallowed in any of them."""
+        return self._names if self._marks.quotes else self._typed
+
+    def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:
+        """What some columns hold, by one pass over it, whose rows can be kept; a ragged row is named at once."""
+        self._asked = columns
         try:
             return self._settled(keep)
         except _OddRowError:
@@ -209,37 +221,52 @@ class TextTable:
         """Its rows from first to last, once it is settled."""
         for batch in self._batches():
             typed = {
-                name: typed_values(column, self._understood[name])
-                for name, column in zip(self._names, batch.columns, strict=True)
-                if name in columns
+                name: typed_values(batch.column(name), how) for name, how in self._understood.items() if name in columns
             }
             yield pd.DataFrame(typed, index=pd.RangeIndex(batch.num_rows))
 
-    def beginning(self, rows: int) -> pd.DataFrame:
+    def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame:
         """Its first rows, understood by themselves."""
+        self._asked = None if choose is None else choose(self.form.names)
         try:
             self._kept = list(itertools.islice(self._batches(), 1))
         except _OddRowError:
             self._is_odd = True
             self._kept = list(itertools.islice(self._batches(), 1))
         self._settled()
-        first: pd.DataFrame = next(self.pieces(self._names), pd.DataFrame(columns=self._names))[:rows]
+        first: pd.DataFrame = next(self.pieces(self._typed), pd.DataFrame(columns=self._typed))[:rows]
         self._kept = None
         return first
 
     def _settled(self, keep: bool = False) -> FileTypes:
         if keep:
             self._kept = list(self._batches())
-        seen = {name: TextColumn(name, self.form.separator != ",") for name in self._names}
+        rows, seen = self._seen()
+        point = point_of(seen.values(), self._settings.decimal)
+        is_open = self._settings.decimal is None and any(one.needs_point for one in seen.values())
+        if is_open and len(seen) < len(self._names):
+            point = self._point_of_all()
+        self._understood = {name: its.understood(point) for name, its in seen.items()}
+        types = {name: one.type for name, one in self._understood.items()}
+        return FileTypes(self.name, rows, {name: types.get(name, UNREAD) for name in self._names}, self._notes)
+
+    def _seen(self) -> tuple[int, dict[str, TextColumn]]:
+        """How many rows there are, and what was seen of each column."""
+        seen = {name: TextColumn(name, self.form.separator != ",") for name in self._typed}
         rows = 0
         for batch in self._batches():
             rows += batch.num_rows
-            for column, its in zip(batch.columns, seen.values(), strict=True):
-                its.see(column)
-        point = point_of(seen.values(), self._settings.decimal)
-        self._understood = {name: its.understood(point) for name, its in seen.items()}
-        types = {name: one.type for name, one in self._understood.items()}
-        return FileTypes(self.name, rows, types, self._notes)
+            for name, its in seen.items():
+                its.see(batch.column(name))
+        return rows, seen
+
+    def _point_of_all(self) -> str | None:
+        """What stands before the decimals of all columns, for one that leaves it open and was asked for."""
+        asked, kept = self._asked, self._kept
+        self._asked = self._kept = None
+        point = point_of(self._seen()[1].values(), None)
+        self._asked, self._kept = asked, kept
+        return point
 
     @property
     def _notes(self) -> ReadingNotes:
@@ -302,8 +329,8 @@ class TextTable:
                     ),
                     arrow_csv.ParseOptions(delimiter=form.separator, newlines_in_values=True, invalid_row_handler=skip),
                     arrow_csv.ConvertOptions(
-                        include_columns=self._names,
-                        column_types=dict.fromkeys(self._names, pa.string()),
+                        include_columns=self._converted,
+                        column_types=dict.fromkeys(self._converted, pa.string()),
                         null_values=sorted(self._missing - NAMES_TOO),
                         strings_can_be_null=True,
                     ),
@@ -332,7 +359,7 @@ class TextTable:
         if self._marks.quotes:
             raise _OddRowError
         columns = [with_gaps(pc.utf8_ltrim(one, " "), self._missing - NAMES_TOO) for one in batch.columns]
-        return pa.RecordBatch.from_arrays(columns, self._names)
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
     def _look_at_breaks(self, batch: pa.RecordBatch) -> None:
         """Count the values of several lines; where rows may have been swallowed, a closer look names the line."""
@@ -372,12 +399,12 @@ class TextTable:
 
         words = NAMES_TOO & self._missing
         columns = []
-        for name, column in zip(self._names, batch.columns, strict=True):
+        for name, column in zip(batch.schema.names, batch.columns, strict=True):
             names = pc.filter(column, pc.is_in(column, pa.array(sorted(words))))
             for level in pc.value_counts(names).to_pylist():
                 self._lines.names[name, level["values"]] += level["counts"]
             columns.append(with_gaps(column, words) if len(names) else column)
-        return pa.RecordBatch.from_arrays(columns, self._names)
+        return pa.RecordBatch.from_arrays(columns, batch.schema.names)
 
     def _by_hand(self) -> Iterator[pa.RecordBatch]:
         """Rows that are not as Arrow wants them: spaces after a separator are left out.
@@ -409,9 +436,9 @@ class TextTable:
                 else:
                     raise SourceError(joined([fault, say(_LEAVE_OUT)], " "))
             columns = dict(zip(names, zip(*kept, strict=True), strict=True)) if kept else dict.fromkeys(names, ())
-            looked_at = [pa.array(columns[name], pa.string()) for name in self._names]
+            looked_at = [pa.array(columns[name], pa.string()) for name in self._typed]
             texts = [with_gaps(one, self._missing - NAMES_TOO) for one in looked_at]
-            yield pa.RecordBatch.from_arrays(texts, self._names)
+            yield pa.RecordBatch.from_arrays(texts, self._typed)
             if is_last:
                 return
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -39,6 +40,7 @@ from bdt_core.table.repeated_rows import Repeats, find_repeats, warn_of_repeats,
 from bdt_core.table.roles import (
     assign_roles,
     kind_of,
+    looked_at,
     refuse_identifier,
     refuse_rounded,
     settle_type,
@@ -60,7 +62,7 @@ class TableFacts:
     Attributes
     ----------
     columns : dict of str to ColumnFacts
-        Every column of the source.
+        Those at which the audit looks.
     kinds : dict of str to Kind
         Features and protected columns.
     problems : dict of str to str
@@ -132,7 +134,7 @@ class Settled:
         return [name for name in frame.columns if name not in unused]
 
 
-def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
+def validate(frame: pd.DataFrame, spec: AuditSpec, names: Sequence[str] | None = None) -> AuditTable:
     """Check the table and return the rows and columns that are audited, with settled types.
 
     Parameters
@@ -140,6 +142,8 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     frame : DataFrame
         The source as read.
     spec : AuditSpec
+    names : sequence of str, optional
+        All columns of the source, where only those at which the audit looks were read.
 
     Returns
     -------
@@ -151,7 +155,7 @@ def validate(frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
     DataError
         When the audit would be meaningless; the message names the column or key and how to mend it.
     """
-    typed, roles, facts = type_rows(with_text_names(frame), spec)
+    typed, roles, facts = type_rows(with_text_names(frame), spec, names=names)
     settled = settle(facts, roles, spec)
     typed = typed[settled.kept(typed, spec)]
     keep, lost = complete_rows(typed, settled, spec)
@@ -221,8 +225,10 @@ def audited_table(frame: pd.DataFrame, facts: TableFacts, settled: Settled, lost
     return AuditTable(frame, settled.columns, spec, rows, left_out, "", warnings=settled.warnings, notes=settled.notes)
 
 
-def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.DataFrame, dict[str, Role], TableFacts]:
-    """Type some rows of the source.
+def type_rows(
+    frame: pd.DataFrame, spec: AuditSpec, first: int = 0, names: Sequence[str] | None = None
+) -> tuple[pd.DataFrame, dict[str, Role], TableFacts]:
+    """Type some rows of the source: of its columns those at which the audit looks.
 
     Parameters
     ----------
@@ -231,6 +237,8 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     spec : AuditSpec
     first : int
         The number of its first row in the source.
+    names : sequence of str, optional
+        All columns of the source, where the frame has some of them.
 
     Returns
     -------
@@ -242,8 +250,10 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     facts : TableFacts
         Of these rows.
     """
-    roles = assign_roles(frame, spec)
+    names = list(frame.columns) if names is None else names
+    roles = assign_roles(names, spec)
     _refuse_missing_columns(frame, spec.carried)
+    taken = [name for name in looked_at(names, spec) or names if name in frame.columns]
     questions = ReadingNotes.of(frame.attrs).questions
     for name, role in roles.items():
         if name in questions and role in ("bias_variable", "label", "prediction"):
@@ -251,13 +261,15 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
     for by_value in (spec.groups.stratum, *spec.group_columns()):
         if by_value in frame.columns and by_value not in spec.groups.thresholds:
             refuse_rounded(frame[by_value], by_value)
-    outcome = bias_variable(frame, spec.bias_variable)
+    bias = spec.bias_variable
+    outcome = bias_variable(frame, bias)
+    carried = frozenset(spec.carried)
     of_columns = mapped(
-        lambda name: _type_column(frame[name], roles[name], spec, questions.get(name)),
-        list(roles),
+        lambda name: _type_column(frame[name], roles[name], spec, questions.get(name), is_carried=name in carried),
+        taken,
         width_for(len(frame)),
     )
-    every = dict(zip(roles, of_columns, strict=True))
+    every = dict(zip(taken, of_columns, strict=True))
     typed: dict[str, object] = {name: one.values for name, one in every.items() if one.values is not None}
     typed[BIAS_VARIABLE] = outcome.y
     no_key = 0
@@ -265,8 +277,8 @@ def type_rows(frame: pd.DataFrame, spec: AuditSpec, first: int = 0) -> tuple[pd.
         key = frame[spec.split.key]
         no_key = int(key.isna().sum())
         typed[KEY] = person_hashes(frame, spec)
-    if spec.bias_variable.query is not None:
-        typed[LIST] = hashes_of(frame[spec.bias_variable.query])
+    if bias.query is not None:
+        typed[LIST] = hashes_of(frame[bias.query])
     join = frame.attrs.get(JOINED) or {}
     columns = {name: one.facts for name, one in every.items()}
     kinds = {name: one.kind for name, one in every.items() if one.kind is not None}
@@ -289,7 +301,7 @@ class _Typed:
     problem: str | None = None
 
 
-def _type_column(column: pd.Series, role: Role, spec: AuditSpec, question: str | None) -> _Typed:
+def _type_column(column: pd.Series, role: Role, spec: AuditSpec, question: str | None, *, is_carried: bool) -> _Typed:
     """Type a column for its role; the question is what reading has left open about it."""
     name = str(column.name)
     values = kind = problem = None
@@ -301,7 +313,7 @@ def _type_column(column: pd.Series, role: Role, spec: AuditSpec, question: str |
             problem = None if named == "categorical" else question
         except DataError as error:
             problem = error.sentence
-    if values is None and (role in ("label", "prediction") or name in spec.carried):
+    if values is None and (role in ("label", "prediction") or is_carried):
         values = column if pd.api.types.is_numeric_dtype(column.dtype) else settle_type(column, "categorical")
     return _Typed(facts_of(column), values, kind, problem)
 
@@ -316,12 +328,16 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
         )
     columns: list[TableColumn] = []
     warnings: list[str] = []
-    notes = list(facts.reading.remarks)
+    notes = facts.reading.remarks_on(facts.columns)
+    groups = spec.declared_columns - spec.groups.thresholds.keys()
     for name, role in roles.items():
+        if name not in facts.columns:
+            columns.append(TableColumn(name, role, None, None, None))
+            continue
         column = facts.columns[name]
         kind: Kind | None = None
         if facts.kinds.get(name, "numeric" if name in spec.legitimate else None) == "numeric":
-            names_groups = name in spec.declared_columns - spec.groups.thresholds.keys()
+            names_groups = name in groups
             warnings += warn_of_rounded(name, column, names_groups=names_groups, is_feature=name in facts.kinds)
         if role in ("feature", "protected"):
             if column.is_constant:

@@ -40,8 +40,8 @@ def source_rows(raw_data: Any, validated_data: Any, spec: AuditSpec) -> Any:
     """
     if not is_large_source(raw_data):
         return raw_data
-    from bdt_core.shards.large_source import group_columns
     from bdt_core.shards.table import ShardedTable
+    from bdt_core.table.source_blocks import group_columns
 
     if not isinstance(validated_data, ShardedTable):
         raise SpecError(

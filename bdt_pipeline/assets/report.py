@@ -15,6 +15,7 @@ from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.looks import look_of_run
 from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.resources.config import clear_failures
+from bdt_pipeline.resources.run_log import log
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
@@ -60,9 +61,12 @@ def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
                 document = audit.stages.build_document(findings, spec)
                 document = look.end(document, findings.test, report_bytes)
             served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)
+            lacks: list[str] = []
             with printed_once(document):
-                files = write_folder(folder, lambda local: audit.stages.write_reports(document, local))
-                shown = views.report(document, files, served)
+                files = write_folder(folder, lambda local: audit.stages.write_reports(document, local, lacks.append))
+                shown = views.report(document, files, served, lacks)
+            for sentence in lacks:
+                log(context, sentence, "warning")
             if audit.bundle is not None:
                 write_bundle(context, audit, audit.bundle.key, files, storage_root(context.instance, audit.storage))
         return audit.made(document, shown, spec)

@@ -34,9 +34,11 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
+        from bdt_core.shards.scratch import remove_abandoned
         from bdt_core.table.sources import as_source_reads_it
 
         with clear_failures(audit.quarantine(context)):
+            remove_abandoned()
             spec = audit.spec_of_run(context)
             begin_look(context, audit, spec)
             source = source_of_part(spec.source, context)

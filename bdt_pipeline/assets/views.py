@@ -139,8 +139,7 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
                     AsItIs(one.name),
                     one.role.replace("_", " "),
                     one.kind or "",
-                    f"{one.missing:,}",
-                    more_than_counted(one.distinct),
+                    *(("", "") if one.missing is None else (f"{one.missing:,}", more_than_counted(one.distinct))),
                 ]
                 for one in table.columns
             ],
@@ -305,8 +304,10 @@ def _means_and_shares(result: FeatureDifferences) -> list[list[str]]:
     return rows
 
 
-def report(document: dict[str, Any], files: Mapping[str, UPath], served: str | None = None) -> Metadata:
-    """The verdict, the first page, the whole report with its figures, and where its files are and are served."""
+def report(
+    document: dict[str, Any], files: Mapping[str, UPath], served: str | None = None, lacks: Sequence[str] = ()
+) -> Metadata:
+    """The verdict, the first page, the whole report with its figures, where its files are, and what those lack."""
     from bdt_core.report.markdown import render_first_page, render_markdown
     from bdt_core.report.printed import printed
     from bdt_core.sentences import with_sentences
@@ -320,6 +321,7 @@ def report(document: dict[str, Any], files: Mapping[str, UPath], served: str | N
         **({} if served is None else {"report (served)": dg.MetadataValue.url(served)}),
         **{title: figure(safe, name, title) for name, title in _FIGURES.items()},
         **{f"report ({path.suffix.lstrip('.')})": _link(path) for path in files.values()},
+        **({"what the files lack": listed(lacks)} if lacks else {}),
         **gate_metadata(document),
         "warnings": listed(document["warnings"]),
     }

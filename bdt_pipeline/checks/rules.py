@@ -168,7 +168,7 @@ def _features(marked: pd.DataFrame, spec: AuditSpec) -> list[str]:
 
     marks = [_REPEATS, *map(_not_a_number, _bias_columns(spec))]
     try:
-        roles = assign_roles(marked.drop(columns=marks, errors="ignore"), spec)
+        roles = assign_roles([str(one) for one in marked.columns if one not in marks], spec)
     except BDTError:
         return []
     return [name for name, role in roles.items() if role == "feature"]

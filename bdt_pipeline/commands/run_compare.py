@@ -73,7 +73,7 @@ def run_compare(
         name, comparison = specs[1].name, partial(_watched, *specs, key, max_worse)
     with report_folder(out, f"{name}-compared") as folder:
         changes = comparison()
-        files = write_changes(changes, folder)
+        files = write_changes(changes, folder, tell)
     names = Names(changes.spec_b, () if changes.is_rate else (changes.measured,))
     said = sayings(str(changes.spec_b.get("language", "en")), names)
     _show(changes, said)

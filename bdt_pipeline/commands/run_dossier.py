@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
+from bdt_core.report.catalogue import sayings
 from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier_markdown, dossier_pdf
-from bdt_core.report.write import canonical_json, write_together
+from bdt_core.report.write import Draw, canonical_json, write_forms
 from bdt_core.result import READABLE_VERSIONS
 from bdt_core.spec import LANGUAGES
 from bdt_core.verdict.comparable import json_of
@@ -17,8 +20,8 @@ from bdt_pipeline.commands.console import console, report_folder, show_files, te
 from bdt_pipeline.commands.run_audit import audit_watched
 
 
-def run_dossier(target: str, form: str, language: str | None, out: Path | None, partition: str | None = None) -> None:
-    """Fill in a form and write it.
+def run_dossier(target: str, form: str, language: str | None, out: Path | None, partition: str | None = None) -> bool:
+    """Fill in a form, write it, and say whether all its files could be drawn.
 
     Parameters
     ----------
@@ -48,35 +51,42 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None, 
     else:
         document = audit_watched(spec_of(target, {}, partition)).document
     dossier = build_dossier(document, form, language)
-    contents = files_of(document, dossier)
-    if out is None:
-        with report_folder(None, f"{document['name']}-{form}") as folder:
-            write_together(folder, contents, "form")
-    else:
-        folder = out
-        write_together(folder, contents, "form")
+    drawn = drawn_of(dossier)
+    place = report_folder(None, f"{document['name']}-{form}") if out is None else nullcontext(out)
+    with place as folder:
+        files = write_forms(folder, drawn, data_of(document, dossier), "form", sayings(dossier.language), tell)
     states = [one.state for one in dossier.fields.values()]
     to = console()
     to.print(dossier.words["given"].format(given=states.count("given"), all=len(states), partly=states.count("partly")))
-    show_files(to, dossier.title, [folder / name for name in contents])
+    show_files(to, dossier.title, files.values())
     if document.get("publication") is None:
         tell(
             "Filled in from the owner's report, which names small groups and counts everybody. For a public register "
             "or card, name the report.json that bdt audit --for publication wrote."
         )
+    return files.keys() >= {"md", "pdf"}
 
 
-def files_of(document: dict[str, Any], dossier: Dossier) -> dict[str, bytes]:
-    """The form's files by name: Markdown, PDF, and data where machines read it."""
+def drawn_of(dossier: Dossier) -> dict[str, Draw]:
+    """What draws the form's files for people, by name."""
+    return {
+        f"{dossier.form}.md": lambda _: dossier_markdown(dossier).encode(),
+        f"{dossier.form}.pdf": partial(dossier_pdf, dossier),
+    }
+
+
+def data_of(document: dict[str, Any], dossier: Dossier) -> dict[str, bytes]:
+    """The form as data, by name of the file, where machines read it."""
     import yaml
 
-    files = {f"{dossier.form}.md": dossier_markdown(dossier).encode(), f"{dossier.form}.pdf": dossier_pdf(dossier)}
     data = card(document, dossier)
-    if data is not None:
-        files[f"{dossier.form}.json"] = canonical_json(data).encode()
-        data = json.loads(json.dumps(data))  # in which no part stands twice, for YAML to point at
-        files[f"{dossier.form}.yaml"] = yaml.safe_dump(data, sort_keys=False, allow_unicode=True, width=100).encode()
-    return files
+    if data is None:
+        return {}
+    plain = json.loads(json.dumps(data))  # in which no part stands twice, for YAML to point at
+    return {
+        f"{dossier.form}.json": canonical_json(data).encode(),
+        f"{dossier.form}.yaml": yaml.safe_dump(plain, sort_keys=False, allow_unicode=True, width=100).encode(),
+    }
 
 
 def read_report(path: Path) -> dict[str, Any]:

@@ -78,7 +78,7 @@ def _judged(asked: Request, spec: AuditSpec, baseline: ComparableReport | None, 
     if folder is not None:
         for form, name in FILES.items():
             write_file(folder / name, _encoded(forms[form]))
-        findings.write(folder)  # of all files report.json comes last: where it is, the others are
+        findings.write(folder, notice=tell)  # of all files report.json comes last: where it is, the others are
     if asked.format == "github":
         _tell_github(forms["markdown"], result)
     if asked.out is None:

@@ -74,18 +74,22 @@ def fingerprint_of(report: AuditFiles, data: str) -> str:
 
 
 def redrawn(report: AuditFiles) -> dict[str, bytes] | None:
-    """The forms for people, as this version draws them of report.json: None where another version wrote it, and none
-    where nothing can be drawn of it."""
-    from bdt_core.report.write import write_reports
+    """The forms for people, as this version draws them of report.json: None where another version wrote it, none where
+    nothing can be drawn of it, and an empty one where that cannot be drawn and the others can."""
+    from bdt_core.report.write import FORMS, write_reports
+
+    def unsaid(_: str) -> None:
+        """What a form lacks stands in it."""
 
     if report.document["software"].get("bdt") != installed_version():
         return None
     with TemporaryDirectory() as folder:
         try:
-            files = write_reports(report.document, Path(folder) / "report")
+            files = write_reports(report.document, Path(folder) / "report", unsaid)
         except (BDTError, ValueError, LookupError, TypeError, AttributeError):  # of a report.json that was changed
             return {}
-        return {path.name: path.read_bytes() for form, path in files.items() if form != "json"}
+        drawn = {form: path.read_bytes() for form, path in files.items() if form != "json"}
+    return {f"report.{form}": drawn.get(form, b"") for form in FORMS if form != "json"} if drawn else {}
 
 
 def recomputed(report: AuditFiles, data: str) -> str:

@@ -14,7 +14,16 @@ from bdt_core.sealed.ledger import Ledger
 from bdt_core.sealed.looking import VARIABLE
 from bdt_core.sealed.looks import history_of_looks
 from bdt_core.spec.language import LANGUAGES
-from bdt_pipeline.commands.console import REPORTS, console, show_files, show_parts, shown, verdict_word, write_file
+from bdt_pipeline.commands.console import (
+    REPORTS,
+    console,
+    show_files,
+    show_parts,
+    shown,
+    tell,
+    verdict_word,
+    write_file,
+)
 
 _WHY = {"--storage": "batches are those of one audit.", "--key": "what is signed are the files of the page."}
 
@@ -71,7 +80,7 @@ def show_looks(
             to.print(f"     {shown(said(change))}", soft_wrap=True)
     show_parts(to, batches)
     if out is not None:
-        files = list(page.write(out, "looks").values())
+        files = list(page.write(out, "looks", tell).values())
         signed = [_signed(file, key) for file in files] if key is not None else []
         show_files(to, "Looks", [*files, *signed])
     return 1 if history.problems else 0

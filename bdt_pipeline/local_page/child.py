@@ -23,6 +23,9 @@ from bdt_core.stages import READING
 if TYPE_CHECKING:
     from bdt_core.proposal import Glance, Proposal
 
+_PRIVATE = 0o077
+"""What others must not do with files that hold rows, or a report."""
+
 
 @dataclass(frozen=True)
 class Step:
@@ -87,6 +90,7 @@ class Look:
         from bdt_core.proposal import look_at, proposed
         from bdt_core.spec import parse_spec
 
+        os.umask(_PRIVATE)
         asked = {"name": "table", "source": self.source, "bias_variable": {"column": "y"}}
         glance = look_at(parse_spec(asked, "The way the file is read").source)
         return Looked(glance, proposed(glance))
@@ -119,15 +123,19 @@ class Audit:
         from bdt_core.sealed.looking import looking
         from bdt_core.spec import load_spec
 
+        def notice(sentence: str) -> None:
+            tell(Notice(sentence))
+
         spec = load_spec(self.spec)
         with looking(Path(self.ledger), spec, "page") as look:
+            os.umask(_PRIVATE)  # the ledger, which is there by now, may be for several people
             result = audit(
                 None,
                 spec,
                 progress=lambda title, done, steps: tell(Step(title, done, steps)),
-                notice=lambda sentence: tell(Notice(sentence)),
+                notice=notice,
             ).recorded(look)
-        result.write(Path(self.folder))
+        result.write(Path(self.folder), notice=notice)
         return Written()
 
 

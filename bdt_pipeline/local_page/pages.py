@@ -160,6 +160,8 @@ class Pages:
         if self.visit.place != "report" or self.visit.report is None:
             return _nothing()
         file = self.visit.report / f"report.{form}"
+        if not file.is_file():  # it could not be drawn, as the page says
+            return _nothing()
         if form == "html" and "save" not in request.query_params:
             return FileResponse(file, media_type=FORMS[form], headers={"Content-Security-Policy": _OF_REPORT})
         return FileResponse(file, media_type=FORMS[form], headers=_saved_as(f"{self.visit.name}-report.{form}"))

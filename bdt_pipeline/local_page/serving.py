@@ -5,16 +5,15 @@ from __future__ import annotations
 import secrets
 import signal
 import socket
-import tempfile
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from pathlib import Path
 from threading import Thread
 from types import FrameType
 
 import uvicorn
 
+from bdt_core.shards.scratch import PAGE, scratch_folder
 from bdt_pipeline.commands.printing import put
 from bdt_pipeline.local_page.guard import Guard
 from bdt_pipeline.local_page.pages import Pages
@@ -43,8 +42,8 @@ def serve(file: str | None, *, most: int, browser: bool) -> None:
     SourceError, SpecError
         There is no such table.
     """
-    with _ended_by_signals(), tempfile.TemporaryDirectory(prefix="bdt-open-") as folder, socket.socket() as listening:
-        visit = Visit(Path(folder))
+    with _ended_by_signals(), scratch_folder(PAGE) as folder, socket.socket() as listening:
+        visit = Visit(folder)
         try:
             if file is not None:
                 beside = visit.new_folder()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import AsyncIterator
 from pathlib import Path, PurePosixPath
@@ -70,7 +71,7 @@ async def received(content_type: str, pieces: AsyncIterator[bytes], folder: Path
     place = folder / safe_name(name[1].decode(errors="replace"))
     size = 0
     try:
-        with place.open("xb") as file:
+        with open(place, "xb", opener=private) as file:
             while True:
                 at = waiting.find(end)
                 content = waiting[:at] if at >= 0 else waiting[: -len(end)]
@@ -101,6 +102,11 @@ async def _head(pieces: AsyncIterator[bytes]) -> tuple[bytes, bytes]:
             break
     head, _, rest = came.partition(b"\r\n\r\n")
     return head[:_LONGEST_HEAD], rest
+
+
+def private(path: str, flags: int) -> int:
+    """Open a file that only its user can read, whatever the process allows others."""
+    return os.open(path, flags, 0o600)
 
 
 def safe_name(name: str) -> str:

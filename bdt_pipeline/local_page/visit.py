@@ -17,7 +17,7 @@ from bdt_core.spec import parse_spec
 from bdt_core.stages import titles_of
 from bdt_pipeline.commands.console import REPORTS
 from bdt_pipeline.local_page.child import Audit, Failure, Look, Looked, Written
-from bdt_pipeline.local_page.upload import safe_name
+from bdt_pipeline.local_page.upload import private, safe_name
 from bdt_pipeline.local_page.work import Work
 from bdt_pipeline.proposed.named_table import name_of, source_of
 
@@ -174,7 +174,8 @@ class Visit:
             self.answers.refuse_unanswered()
             self._drop_report()
             self.spec = self.answers.specification(self.table, self.reading, language)
-            (self._beside / self.spec_file).write_text(self.spec, encoding="utf-8")
+            with open(self._beside / self.spec_file, "w", encoding="utf-8", opener=private) as file:
+                file.write(self.spec)
             titles = titles_of(parse_spec(yaml.safe_load(self.spec), self.spec_file))
             self._begin(Audit(self.spec_file, str(self._new("report")), str(REPORTS.resolve()), titles))
         return is_other

@@ -91,6 +91,27 @@ def test_audit_for_publication(bdt: Callable[..., Result], spec_file: Callable[.
     assert "Is there a difference that must be explained? Yes" in told
 
 
+def test_a_new_key_of_the_noise_is_named_once(
+    bdt: Callable[..., Result], spec_file: Callable[..., Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    key = tmp_path / "keys" / "publication.key"
+    monkeypatch.setenv("BDT_PUBLICATION_KEY", str(key))
+    outputs = []
+    for number in (1, 2):
+        result = bdt("audit", str(spec_file()), "--for", "publication", "--out", str(tmp_path / str(number)))
+        assert result.exit_code == 0, result.output
+        outputs.append("".join(result.output.split()))
+    assert [f"{key}isnew" in one for one in outputs] == [True, False]
+    forms = [(tmp_path / str(number) / "report.json").read_bytes() for number in (1, 2)]
+    assert forms[0] == forms[1]
+    assert key.read_bytes().strip() not in forms[0]
+    key.write_text("no key")
+    refused = bdt("audit", str(spec_file()), "--for", "publication", "--out", str(tmp_path / "3"))
+    assert refused.exit_code == 2
+    assert "holds no key" in refused.output
+    assert not (tmp_path / "3").exists()
+
+
 def test_audit_of_a_table(bdt: Callable[..., Result], loans_file: Path, tmp_path: Path) -> None:
     options = ["--bias-variable", "error", "--protected", "sex, region", "--better", "higher", "--exclude", "person_id"]
     result = bdt("audit", loans_file, *options, "--out", tmp_path / "here")

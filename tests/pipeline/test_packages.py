@@ -77,7 +77,13 @@ def test_dagsters_storage_on_postgresql_can_be_copied_from_where_the_package_is(
 
 @pytest.mark.parametrize(
     "name",
-    ["bdt_pipeline/dg.toml", "bdt_pipeline/proposed/spec.yaml.jinja", "bdt_pipeline_no_telemetry.pth"],
+    [
+        "bdt_pipeline/dg.toml",
+        "bdt_pipeline/proposed/spec.yaml.jinja",
+        "bdt_pipeline_no_telemetry.pth",
+        "bdt_core/report/fonts/NotoSansDevanagari.ttf",
+        "bdt_core/report/fonts/OFL.txt",
+    ],
 )
 def test_what_is_read_at_run_time_is_there(name: str, wheel: zipfile.ZipFile) -> None:
     assert name in wheel.namelist()

@@ -21,10 +21,13 @@ from scipy.sparse import csr_array
 
 from bdt_core.fairness.confusion import Confusion
 from bdt_core.metrics import RATES
-from bdt_core.report.publication import SMALL
+from bdt_core.report.noise import DEVIATION
+from bdt_core.report.publication import BASE, SMALL
 from tests.privacy.tables import RACES, SEXES, TOWNS
 
 MINIMUM = 30
+REACH = BASE / 2 + 5 * DEVIATION
+"""So far at most a count that is told lies from the exact one: half a ten, and noise of five standard deviations."""
 KINDS = ((1, 1), (0, 1), (1, 0), (0, 0))
 """Label and prediction of true and false positives, false and true negatives."""
 _EACH = Confusion(*np.eye(4))
@@ -133,8 +136,8 @@ def learn(
             if not published:
                 _owners(system, members, group)
             elif group is None:
-                # Fewer than the minimum, or rounded to fewer: two tens at most, and four in each cell besides.
-                system.say(dict.fromkeys(members.ravel(), 1.0), 0.0, max(MINIMUM - 1, 20 + 4 * 4))
+                # Fewer than the minimum, or told to be fewer: two tens at most, and what each count may be off besides.
+                system.say(dict.fromkeys(members.ravel(), 1.0), 0.0, MINIMUM - BASE + 4 * REACH)
             else:
                 within = [one for one in finer if set(one.members.ravel()) <= set(members.ravel())]
                 parts.append(_published(system, members, group, within))
@@ -185,7 +188,7 @@ def _owners(system: System, members: NDArray[np.int64], group: Mapping[str, Any]
 def _published(
     system: System, members: NDArray[np.int64], group: Mapping[str, Any], within: Sequence[_Part]
 ) -> _Part:  # fmt: skip
-    """Of a group of the form for publication each of four counts was rounded; sums are of these.
+    """Of a group of the form for publication each of four counts has noise and was rounded; sums are of these.
 
     Its counts are those of its parts that are published, and those of the rest, if they are enough people.
     """
@@ -195,9 +198,9 @@ def _published(
     if rest.size and (group["rows"] > told or not within):
         system.say(dict.fromkeys(rest.ravel(), 1.0), MINIMUM, np.inf)
         for ten, some in zip(tens, rest, strict=True):
-            system.say({**dict.fromkeys(some, 1.0), ten: -10.0}, -5.0, 4.0)
-    else:  # fewer than the minimum, or rounded away
-        system.say(dict.fromkeys(rest.ravel(), 1.0), 0.0, MINIMUM - 1)
+            system.say({**dict.fromkeys(some, 1.0), ten: -10.0}, -REACH, REACH)
+    else:  # fewer than the minimum, or told to be nobody
+        system.say(dict.fromkeys(rest.ravel(), 1.0), 0.0, 4 * REACH)
         system.say(dict.fromkeys(tens, 1.0), 0.0, 0.0)
     all_tens = np.array([tens, *(one.tens for one in within)])  # part, kind
     system.say(dict.fromkeys(all_tens.ravel(), 10.0), group["rows"], group["rows"])
@@ -262,16 +265,18 @@ def _finding(
         )
     ]
     rows, total = one["rows"], report["data"]["rows_audited"]
-    system.say(dict.fromkeys(inside, 1.0), rows - 5, rows + 4)
+    system.say(dict.fromkeys(inside, 1.0), rows - REACH, rows + REACH)
     if one["found_by"] in ("clusters", "slices"):
         return
     told = [(np.intersect1d(inside, errors), one["mean_inside"], rows, rows)]
     if not one["groups_before"]:  # else others are people alike in the groups found before
-        told.append((np.setdiff1d(errors, inside), one["mean_outside"], total - rows - 20, total - rows + 20))
+        told.append(
+            (np.setdiff1d(errors, inside), one["mean_outside"], total - rows - 4 * REACH, total - rows + 4 * REACH)
+        )
     for members, mean, least, most in told:
         [tens] = system.unknowns(1)
         system.say({int(tens): 10.0}, (mean - 0.00501) * least, (mean + 0.00501) * most)
-        system.say({**dict.fromkeys(members, 1.0), int(tens): -10.0}, -5.0, 4.0)
+        system.say({**dict.fromkeys(members, 1.0), int(tens): -10.0}, -REACH, REACH)
 
 
 def _spelt_out(one: Mapping[str, Any], owners: Mapping[str, Any]) -> list[Any] | None:
@@ -284,7 +289,7 @@ def _spelt_out(one: Mapping[str, Any], owners: Mapping[str, Any]) -> list[Any] |
         for other in owners["findings"]["findings"]
         if other["found_by"] == one["found_by"]
         and [(each["column"], each["kind"], each["excluded"]) for each in other["conditions"]] == columns
-        and -5 <= other["rows"] - one["rows"] <= 4
+        and abs(other["rows"] - one["rows"]) <= REACH
         and all(
             set(told["values"]) - {SMALL} <= set(each["values"])
             for told, each in zip(one["conditions"], other["conditions"], strict=True)
@@ -300,9 +305,9 @@ def _total(
     data, means, split = report["data"], report["bias_variable"], report["split"]
     errors = cells[people.where(lambda cell: cell["repaid"] != cell["granted"])]
     for rows in (data["rows"], data["rows_audited"]):
-        system.say(dict.fromkeys(cells, 1.0), rows - 5 * published, rows + 4 * published)
+        system.say(dict.fromkeys(cells, 1.0), rows - REACH * published, rows + REACH * published)
     wrong = [means[f"{part}_mean"] * split[f"{part}_rows"] for part in ("train", "test")]
-    within = sum(5 + 0.0051 * split[f"{part}_rows"] for part in ("train", "test")) if published else 1e-4
+    within = sum(REACH + 0.0051 * split[f"{part}_rows"] for part in ("train", "test")) if published else 1e-4
     system.say(dict.fromkeys(errors, 1.0), sum(wrong) - within, sum(wrong) + within)
     return errors
 

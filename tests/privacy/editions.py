@@ -10,6 +10,8 @@ from bdt_core.report import for_publication
 from tests.privacy.attacker import WITH_TOWNS, Attacked, Edition, attack
 from tests.privacy.tables import report, spec_of_findings, table, table_of_towns
 
+KEY = b"the owner's, of these studies"
+
 
 def of_one_table(seed: int, *, published: bool, most: int) -> list[Attacked]:
     """A report of a random table."""
@@ -27,7 +29,7 @@ def of_findings(seed: int, *, published: bool, most: int) -> list[Attacked]:
     """A report of a random table in which people of one town fare worse, who are no declared group."""
     frame = table_of_towns(seed)
     found = report(frame, spec_of_findings())
-    printed = for_publication(found) if published else found
+    printed = for_publication(found, KEY) if published else found
     return attack([Edition(frame, printed, found)], most, seed, WITH_TOWNS)
 
 
@@ -38,4 +40,4 @@ def recovered(found: Sequence[Attacked]) -> list[Attacked]:
 
 def _edition(frame: pd.DataFrame, *, published: bool) -> Edition:
     found = report(frame)
-    return Edition(frame, for_publication(found) if published else found, found)
+    return Edition(frame, for_publication(found, KEY) if published else found, found)

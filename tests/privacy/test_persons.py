@@ -25,14 +25,14 @@ def owners() -> dict[str, Any]:
 def test_counts_are_rounded_to_the_rows_of_ten_persons(owners: dict[str, Any]) -> None:
     published = for_publication(owners)
     form = published["publication"]
-    assert (form["base"], form["minimum"], form["rates_from"], form["counted"]) == (40, 120, 200, "rows")
+    assert (form["base"], form["minimum"], form["rates_from"], form["counted"]) == (40, 120, 400, "rows")
     groups = [one for facet in published["groups"]["facets"] for one in facet["groups"]]
     counts = [x for one in groups for rate in one["rates"].values() for x in (rate["n"], rate["events"] or 0)]
     counts += [one["rows"] for one in groups]
     counts += [published["data"]["rows"], published["split"]["train_rows"], published["split"]["test_rows"]]
     assert len(counts) > 100
     assert [x for x in counts if x % 40] == []
-    assert {rate["estimate"] for one in groups for rate in one["rates"].values() if rate["n"] < 200} <= {None}
+    assert {rate["estimate"] for one in groups for rate in one["rates"].values() if rate["n"] < 400} <= {None}
     told = render_markdown(published)
     assert "rounded to the rows that ten persons have on average" in told
     assert "fewer than 120 rows" in told

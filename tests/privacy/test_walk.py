@@ -16,10 +16,10 @@ import pytest
 
 from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication, render_html, render_markdown
-from bdt_core.report.dossier import FORMS, build_dossier
+from bdt_core.report.dossier import FORMS, Dossier, build_dossier
 from bdt_core.report.figures import figure_names
 from bdt_core.spec import parse_spec
-from bdt_pipeline.commands.run_dossier import files_of
+from bdt_pipeline.commands.run_dossier import data_of, drawn_of
 from tests.core.report.described import described
 
 MINIMUM = 30
@@ -28,6 +28,7 @@ EXTREMES = ("987654", "876543", "765432")
 NO_COUNTS = {
     # what the form itself, the specification and the method are: none is made of rows
     "schema_version", "schema_minor", "base", "minimum", "rates_from", "findings_left_out", "min_rows", "permutations",
+    "deviation", "guessed", "guessed_of_ten",
     "random_state", "test_size",
     "confidence", "alpha", "min_share", "limit", "maximum", "searches", "groups_before", "positive", "robustness",
     "overlap", "min_cluster_rows", "thresholds", "small_share",
@@ -151,7 +152,8 @@ def test_the_form_is_made_by_the_schema_and_of_itself(walked: Any, published: di
     described().validate(published)
     assert "publication" not in walked[0].document
     assert published["publication"] == {
-        "base": 10, "minimum": 30, "rates_from": 50, "counted": "people", "findings_left_out": 0,
+        "base": 10, "minimum": 30, "rates_from": 100, "counted": "people", "findings_left_out": 0,
+        "deviation": 7.5, "guessed": 0.59, "guessed_of_ten": 0.75,
     }  # fmt: skip
 
 
@@ -165,6 +167,11 @@ def test_no_rare_level_file_or_person_is_named(walked: Any, texts: dict[str, str
     assert all(one in owners for one in ("zzrare", "zzplace", "zzjob", "zzpeople", "zzcolumn"))
     named = {(form, mark) for form, text in texts.items() for mark in MARKS if mark in text}
     assert named == set()
+
+
+def files_of(document: dict[str, Any], dossier: Dossier) -> dict[str, bytes]:
+    """A filled-in form's files by name."""
+    return {name: draw(print) for name, draw in drawn_of(dossier).items()} | data_of(document, dossier)
 
 
 @pytest.mark.parametrize("form", FORMS)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from importlib import resources
 
 from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, plain
 from bdt_core.report.dossier.build import Dossier
 from bdt_core.report.dossier.catalogue import words_of
+from bdt_core.report.letters import can_be_drawn, with_code_points
 from bdt_core.report.markdown import escaped, escaped_within_a_line
-from bdt_core.report.pdf import FONTS, typeset, with_breaks
+from bdt_core.report.pdf import typeset, with_breaks
+from bdt_core.words import each_text
 
 
 def dossier_markdown(dossier: Dossier) -> str:
@@ -46,12 +48,20 @@ def _cell(cell: Cell) -> str:
     return text + (f"<br>*{escaped_within_a_line(cell.note)}*" if cell.note else "")
 
 
-def dossier_pdf(dossier: Dossier) -> bytes:
-    """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes, if no name needs other fonts."""
-    return form_pdf(dossier.title, dossier.subtitle, dossier.language, dossier.sections)
+def dossier_pdf(dossier: Dossier, notice: Callable[[str], None] | None = None) -> bytes:
+    """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes. `notice` as in `render_pdf`."""
+    return form_pdf(dossier.title, dossier.subtitle, dossier.language, dossier.sections, notice=notice)
 
 
-def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Section], *, close: bool = False) -> bytes:
+def form_pdf(
+    title: str,
+    subtitle: str,
+    language: str,
+    sections: Sequence[Section],
+    *,
+    close: bool = False,
+    notice: Callable[[str], None] | None = None,
+) -> bytes:
     """Sections as PDF/UA-1.
 
     Parameters
@@ -61,18 +71,18 @@ def form_pdf(title: str, subtitle: str, language: str, sections: Sequence[Sectio
         Of facts, paragraphs, lists and tables.
     close : bool
         Whether it is set closely, to be one page.
+    notice : callable, optional
+        Called with a sentence where characters of names cannot be drawn.
     """
-    from bdt_core.report.sheet import has_letters
-
+    said = {"title": title, "subtitle": subtitle, "sections": [plain(one) for one in sections]}
+    drawn = each_text(said, with_code_points)
     page = {
-        "title": title,
-        "subtitle": subtitle,
+        **drawn,
+        "sections": [with_breaks(one) for one in drawn["sections"]],
         "language": language,
         "of": words_of(language)["of"],
-        "sections": [with_breaks(plain(one)) for one in sections],
-        "fonts": FONTS,
         "close": close,
     }
-    data = json.dumps(page, ensure_ascii=False)
     template = resources.files("bdt_core.report.dossier").joinpath("form.typ")
-    return typeset(template, {"form": data}, has_all_letters=has_letters(data))
+    is_whole = can_be_drawn(json.dumps(said, ensure_ascii=False))
+    return typeset(template, page, language, is_whole=is_whole, notice=notice)

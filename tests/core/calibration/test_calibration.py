@@ -230,7 +230,7 @@ def test_the_report_has_a_section_and_page_1_a_sentence(told: Any) -> None:
     assert "| Region is city |" in section
     dutch = render_markdown(told.document | {"spec": told.document["spec"] | {"language": "nl"}})
     assert "Klopt de score voor iedereen?" in dutch
-    assert "De score mag er 5 van de 100 naast zitten" in dutch
+    assert "De score mag er 5 op de 100 naast zitten" in dutch
 
 
 def test_a_form_for_publication_has_no_group_of_the_score(told: Any) -> None:

@@ -66,7 +66,7 @@ def test_a_limit_on_a_metric_is_judged_without_any_search(people: pd.DataFrame) 
     ("language", "page", "trust"),
     [
         ("en", "no search looked for others", "clusters, groups of conditions and intersections"),
-        ("nl", "is niet naar andere gezocht", "clusters, groepen van voorwaarden en doorsneden"),
+        ("nl", "is niet naar andere gezocht", "clusters, groepen van voorwaarden en combinaties"),
     ],
 )
 def test_the_report_says_what_was_not_searched(people: pd.DataFrame, language: str, page: str, trust: str) -> None:

@@ -65,5 +65,5 @@ def test_rules_of_selection_are_dutch_and_names_stay(document: dict[str, Any]) -
     first, second = map(say, rule_lines(document))
     assert first.startswith("Local Law 144, aandeel geselecteerd naar kind: laagste verhouding 0,")
     assert ", 1.10 (" in first
-    assert second.startswith("Viervijfderegel naar kind: onder 4/5 van none: 1.10 0,")
+    assert second.startswith("Vier-vijfderegel naar kind: onder 4/5 van none: 1.10 0,")
     assert second.endswith(" (p < 0,001)")

@@ -21,8 +21,8 @@ NOT_YET: dict[str, str] = {}
 """Tricks that still work, by name, and why."""
 
 WORDS: dict[str, tuple[str, str]] = {
-    "share of 30": (r"30 of 100|30 %|3 of 10\b", r"30 van de 100|30 %|3 van de 10\b"),
-    "share of 20": (r"20 of 100|20 %|2 of 10\b|1 of 5\b", r"20 van de 100|20 %|2 van de 10\b|1 van de 5\b"),
+    "share of 30": (r"30 of 100|30 %|3 of 10\b", r"30 op de 100|30 %|3 op de 10\b"),
+    "share of 20": (r"20 of 100|20 %|2 of 10\b|1 of 5\b", r"20 op de 100|20 %|2 op de 10\b|1 op de 5\b"),
     "not judged": (
         r"not judged|does not judge|do not judge|smaller",
         r"niet (mee)?beoordeeld|beoordeel\w* niet|kleiner",
@@ -41,7 +41,7 @@ WORDS: dict[str, tuple[str, str]] = {
         r"hardly any data could break it",
         r"bijna geen gegevens de grens kunnen overschrijden",
     ),
-    "wide": (r"unusually|wide|half of|50 of 100", r"ongewoon|ruim|helft|50 van de 100"),
+    "wide": (r"unusually|wide|half of|50 of 100", r"ongewoon|ruim|helft|50 op de 100"),
     "other column": (r"do(es)? not judge", r"beoorde\w+ .*niet"),
     "blank": (r"missing|blank|not known|no outcome", r"ontbre|leeg|onbekend|geen uitkomst"),
     "no limit": (r"no limit was", r"geen grens"),
@@ -64,8 +64,8 @@ WORDS: dict[str, tuple[str, str]] = {
         r"counts as worse",
         r"hier geldt (meer|minder) hiervan als slechter",
     ),
-    "question": (r"came true", r"is uitgekomen"),
-    "confidence of 80": (r"80 ?%|80 of 100|8 of 10\b", r"80 ?%|80 van de 100|8 van de 10\b"),
+    "question": (r"came true", r"is gebleken"),
+    "confidence of 80": (r"80 ?%|80 of 100|8 of 10\b", r"80 ?%|80 op de 100|8 op de 10\b"),
     "confidence of 99.9": (r"99\.9 ?%|999 of 1,000", r"99,9 ?%|999 van de 1\.000"),
 }
 """What page 1 says of a trick, in English and in Dutch."""

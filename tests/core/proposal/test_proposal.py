@@ -11,8 +11,8 @@ import pytest
 
 from bdt_core.errors import DataError
 from bdt_core.inference.settled import settled_limit
-from bdt_core.proposal import Proposal, looks, propose
-from bdt_core.spec import parse_spec
+from bdt_core.proposal import Proposal, chosen, look_at, looks, propose, proposed
+from bdt_core.spec import BiasVariable, parse_spec
 from bdt_core.table.validate import validate
 
 N = 400
@@ -341,3 +341,22 @@ def test_a_sample_of_a_large_table_is_enough(
 def test_a_proposal_is_data(people: Callable[..., pd.DataFrame]) -> None:
     found = propose(people(sex=draws("f", "m"), y=draws(0, 1, seed=2)))
     assert Proposal.from_dict(found.to_dict()) == found
+
+
+def test_a_sample_of_a_table_in_which_something_recurs_shows_all_of_it(
+    people: Callable[..., pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(looks, "_SAMPLE", N // 4)
+    found = checked(people(sex=draws("f", "m"), refused=[int(row % 4 == 1) for row in range(N)]))
+    assert found.measured.settings.prediction == "refused"
+
+
+def test_of_a_sample_alone_nothing_is_said_of_all_rows(
+    people: Callable[..., pd.DataFrame], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    frame = people(sex=draws("f", "m"), refused=[int(row == 3) for row in range(N)])
+    monkeypatch.setattr(looks, "_SAMPLE", N // 20)
+    seen = look_at(frame)
+    assert seen.sample["refused"].eq(0).all()
+    wanted = chosen(BiasVariable(column="refused", better="lower"))
+    assert proposed(seen, wanted).measured.settings.column == "refused"

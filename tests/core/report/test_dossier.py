@@ -188,9 +188,9 @@ def test_answers_are_the_numbers_of_the_report(audits: dict[str, dict[str, Any]]
     ) in (shares)
     assert "rijen: 1.500" in shares
     profile = dossier_markdown(build_dossier(document, "bias-profile", "nl"))
-    assert "| f | Onterechte afwijzing | viervijfderegel | ≥ 0,8 |" in profile
-    assert "| north | niet gegeven | viervijfderegel | ≥ 0,8 |" in profile
-    assert "| sex | niet gegeven | Selectieverhouding naar sex | ≥ 0,8 |" in profile
+    assert "| f | Onterechte afwijzing | vier-vijfderegel | ≥ 0,8 |" in profile
+    assert "| north | niet opgegeven | vier-vijfderegel | ≥ 0,8 |" in profile
+    assert "| sex | niet opgegeven | Selectieverhouding naar sex | ≥ 0,8 |" in profile
 
 
 def places(schema: dict[str, Any], root: dict[str, Any], path: list[str]) -> Iterator[dict[str, Any]]:

@@ -75,14 +75,14 @@ ANSWERS = {
     },
     "nl": {
         "who is worse off": "Afkomst is African-American",
-        "by how much": "45 van de 100 mensen in deze groep kregen ten onrechte de uitkomst ‘hoog risico’, bij anderen "
-        "22 van de 100",
-        "how many people": "Dit gaat over 1.795 mensen, 45 van de 100",
+        "by how much": "45 op de 100 mensen in deze groep kregen ten onrechte de uitkomst ‘hoog risico’, bij anderen "
+        "22 op de 100",
+        "how many people": "Dit gaat over 1.795 mensen, 45 op de 100",
         "how sure": "Dit is zo zeker als deze zoektocht kan zijn: alleen door toeval komt zoiets voor in minder "
-        "dan 1 van de 100 onderzoeken",
+        "dan 1 op de 100 onderzoeken",
         "compared with whom": "Elke groep is vergeleken met alle anderen die zijn onderzocht",
-        "is it explained": "Bij mensen die gelijk zijn in eerdere misdrijven en leeftijd, gaat het om 12 van de 100 "
-        "meer, en minstens 8 van de 100. Deze feiten verklaren dus een deel, en niet alles.",
+        "is it explained": "Bij mensen die gelijk zijn in eerdere misdrijven en leeftijd, zijn het er 12 op de 100 "
+        "meer, minstens 8 op de 100. Deze feiten verklaren een deel van het verschil, niet alles.",
         "what was not looked at": "Waar niet naar is gekeken: leeftijdsklasse, punten, klasse en herhaling",
         "may it be deployed": "Mag het worden gebruikt? Nee, niet zoals het nu is",
         "what to do": "Gebruik het niet om over mensen te beslissen, tot dit is hersteld",
@@ -146,7 +146,7 @@ def text_of(document: Printed) -> str:
     ("language", "groups"),
     [
         ("en", "worse off: origin is white, by at least 9 of 100; cluster 3, by at least 20 of 100."),
-        ("nl", "slechter af zijn: afkomst is wit, met minstens 9 van de 100; cluster 3, met minstens 20 van de 100."),
+        ("nl", "slechter af zijn: afkomst is wit, met minstens 9 op de 100; cluster 3, met minstens 20 op de 100."),
     ],
 )
 def test_proven_groups_that_are_too_small_for_a_limit_are_named_with_what_is_certain(
@@ -347,7 +347,7 @@ def test_groups_found_before_need_not_stand_above(language: str) -> None:
     drawn = _drawn(language, replace(page, groups=(first,)))
     assert {
         "en": "alike in the groups found before it is 7 more of 100",
-        "nl": "gelijk zijn in de groepen die eerder zijn gevonden, gaat het om 7 van de 100 meer",
+        "nl": "gelijk zijn in de groepen die eerder zijn gevonden, zijn het er 7 op de 100 meer",
     }[language] in drawn
 
 
@@ -368,7 +368,7 @@ def test_what_is_published_is_confirmed_though_it_has_no_bounds(language: str) -
     page = text_of(printed(for_publication(compas(language))))
     remaining = {
         "en": "it is 12 more of 100. So these facts explain a part",
-        "nl": "gaat het om 12 van de 100 meer. Deze feiten verklaren dus een deel",
+        "nl": "zijn het er 12 op de 100 meer. Deze feiten verklaren een deel",
     }
     denied = {
         "en": ("not proven that they", "at least"),
@@ -403,7 +403,7 @@ def test_fewer_are_worse_where_people_want_more() -> None:
 def test_a_limit_on_something_else_is_not_said_to_be_of_any_group(language: str) -> None:
     document = compas(language)
     document["gate"] = [one for one in document["gate"] if one["kind"] != "worst_group"]
-    any_group = {"en": "of 100, for any group", "nl": "van de 100, voor elke groep"}[language]
+    any_group = {"en": "of 100, for any group", "nl": "op de 100, voor elke groep"}[language]
     other = {"en": "do not judge each group below by itself", "nl": "niet elke groep hieronder apart"}[language]
     assert any_group in told(language)
     assert other not in told(language)
@@ -520,7 +520,7 @@ def test_how_often_such_an_audit_errs_is_said(language: str, alpha: float, en: s
     right = f"{int(of.replace(',', '')) - int(number)}"
     said = {
         "en": (f"at most {en} such audits name anybody", f"{right} of {of} such audits are right in this"),
-        "nl": (f"hoogstens {number} van de {of.replace(',', '.')} zulke onderzoeken iemand", f"hebben {right} van de"),
+        "nl": (f"hoogstens {number} op de {of.replace(',', '.')} van zulke onderzoeken", f"hebben {right} op de"),
     }
     page = text_of(printed(document))
     assert [one for one in said[language] if one not in page] == []
@@ -534,7 +534,7 @@ def test_which_way_is_worse_is_said_and_who_said_so(language: str, by: str, bett
     document["bias_variable"] |= {"better": better, "better_by": by}
     why = {
         "en": {"said": "was said", "guessed": "was guessed", "implied": "follows from the question"},
-        "nl": {"said": "zo opgegeven", "guessed": "is geraden", "implied": "volgt uit de vraag"},
+        "nl": {"said": "zo opgegeven", "guessed": "is aangenomen", "implied": "volgt uit de vraag"},
     }[language]
     way = {"en": {"lower": "Here more", "higher": "Here less"}, "nl": {"lower": "geldt meer", "higher": "geldt minder"}}
     page = text_of(printed(document))
@@ -620,7 +620,7 @@ def test_the_worst_declared_group_has_a_place(language: str, certain: bool) -> N
     drawn = _drawn(language, replace(page, declared_worst=worst))
     said = {
         "en": "city is A or B fares worst: 31 of 100, elsewhere 10 of 100. The difference is",
-        "nl": "city is A of B het slechtst af: 31 van de 100, bij anderen 10 van de 100. Het verschil is",
+        "nl": "city is A of B het slechtst af: 31 op de 100, bij anderen 10 op de 100. Het verschil is",
     }
     how = {"en": ("not certain", "certain"), "nl": ("niet zeker", "zeker")}[language][certain]
     assert f"{said[language]} {how}." in drawn
@@ -636,7 +636,7 @@ def test_a_place_is_told_by_its_words_and_its_gap(language: str) -> None:
     drawn = _drawn(language, replace(page, groups=(place,)))
     said = {
         "en": ("with the words loan and house", "The gap is 23 of 100, and at least 9 of 100"),
-        "nl": ("met de woorden loan en house", "Het verschil is 23 van de 100, en minstens 9 van de 100"),
+        "nl": ("met de woorden loan en house", "Het verschil is 23 op de 100, minstens 9 op de 100"),
     }
     assert [one for one in said[language] if one not in drawn] == []
 

@@ -184,7 +184,7 @@ def test_no_english_stands_on_the_dutch_figures(name: str, case: str, monkeypatc
 
 def test_markdown_is_dutch_to_its_end() -> None:
     drawn = render_markdown(report("compas_in_depth", "compas"))
-    assert re.search(r"Nog \d+ rijen staan in de andere vormen\.", drawn)
+    assert re.search(r"Nog \d+ rijen staan in de andere bestanden\.", drawn)
     assert "more rows" not in drawn
 
 

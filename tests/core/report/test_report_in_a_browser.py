@@ -173,7 +173,7 @@ def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
 def test_the_language_is_switched(opened, name, own, other):
     page = opened(name)
     titles = {"en": "May it be used?", "nl": "Mag het worden gebruikt?"}
-    bodies = {"en": "How far to trust this", "nl": "Hoe ver dit te vertrouwen is"}
+    bodies = {"en": "How far to trust this", "nl": "Hoe betrouwbaar is dit?"}
     buttons = {"en": "English", "nl": "Nederlands"}
     for language, hidden in ((own, other), (other, own), (own, other)):
         page.get_by_role("button", name=buttons[language]).click()

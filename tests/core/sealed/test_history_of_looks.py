@@ -48,7 +48,7 @@ def test_the_ledger_has_the_hash_of_the_report(folder: Path) -> None:
 
 SAID = {
     "en": ("The record is whole", "The limit on the worst group was moved from 5 to 50 of 100", "Fail"),
-    "nl": ("De vastlegging is compleet", "is verlegd van 5 naar 50 van de 100", "Voldoet niet"),
+    "nl": ("De vastlegging is compleet", "is verlegd van 5 naar 50 op de 100", "Voldoet niet"),
 }
 
 

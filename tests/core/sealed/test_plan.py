@@ -376,7 +376,7 @@ def test_what_decides_most_is_said_first() -> None:
         "The seed was changed from 42 to 7.",
         '"missing" was changed.',
     )
-    assert sayings("nl")(told[0]) == "De grens voor de slechtste groep is verlegd van 5 naar 20 van de 100."
+    assert sayings("nl")(told[0]) == "De grens voor de slechtste groep is verlegd van 5 naar 20 op de 100."
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def test_a_form_for_publication_says_why_and_no_number(folder: Path) -> None:
 def test_in_dutch_it_is_said_in_dutch(folder: Path) -> None:
     page = page_of(audit(None, written(sealed="required", looks=5, language="nl")))
     assert 'Het plan moet vooraf zijn vastgelegd ("sealed: required")' in page
-    assert "Foutkans 0,01: 0,05 verdeeld over de 5 keren" in page
+    assert "Significantieniveau 0,01: 0,05 verdeeld over de 5 keren" in page
 
 
 def test_each_look_is_judged_at_its_share_of_the_level(folder: Path) -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import itertools
 import os
+import socket
+import subprocess
+import sys
 import tempfile
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,7 +23,7 @@ from bdt_core.errors import DataError, SourceError
 from bdt_core.shards import ingest as ingest_module
 from bdt_core.shards.engine import LocalEngine
 from bdt_core.shards.ingest import ingest
-from bdt_core.shards.scratch import remove_abandoned, scratch_folder
+from bdt_core.shards.scratch import COLUMNS, PAGE, remove_abandoned, scratch_folder
 from bdt_core.shards.shard import Shard
 from bdt_core.spec import parse_spec
 from bdt_core.table.audit_table import RANK
@@ -182,11 +185,8 @@ def test_temporary_files_are_gone_also_after_a_crash(tmp_path, monkeypatch):
     monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
     with scratch_folder() as folder:
         (folder / "rows").write_text("x")
-        assert remove_abandoned(tmp_path) == []
+        assert remove_abandoned() == []
     assert not folder.exists()
-    import subprocess
-    import sys
-
     crashing = (
         "import os\n"
         "from bdt_core.shards.scratch import scratch_folder\n"
@@ -204,6 +204,47 @@ def test_temporary_files_are_gone_also_after_a_crash(tmp_path, monkeypatch):
     assert left.exists()
     with scratch_folder():
         assert not left.exists()
+
+
+def test_a_folder_is_left_alone_unless_its_process_is_known_to_have_ended(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    just_made, elsewhere, linked = (tmp_path / f"{COLUMNS}{one}" for one in ("made", "elsewhere", "linked"))
+    just_made.mkdir()
+    elsewhere.mkdir()
+    (elsewhere / "lock").write_text("another machine")
+    theirs = tmp_path / "theirs"
+    theirs.mkdir()
+    (theirs / "lock").write_text(socket.gethostname())
+    linked.symlink_to(theirs)
+    with scratch_folder() as folder:
+        assert remove_abandoned() == []
+        assert all(one.exists() for one in (just_made, elsewhere, linked, theirs / "lock", folder))
+    theirs.rename(tmp_path / f"{PAGE}left")  # a lock that nobody holds
+    assert remove_abandoned() == [tmp_path / f"{PAGE}left"]
+
+
+def test_a_folder_stays_while_a_process_lives_that_its_own_was_forked_into(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
+    forking = (
+        "import os, sys\n"
+        "from bdt_core.shards.scratch import scratch_folder\n"
+        "with scratch_folder() as folder:\n"
+        "    if os.fork():\n"
+        "        os.kill(os.getpid(), 9)\n"
+        "    print(folder, flush=True)\n"
+        "    sys.stdin.read()\n"
+        "    os._exit(0)\n"
+    )
+    environment = {**os.environ, "TMPDIR": str(tmp_path)}
+    with subprocess.Popen(
+        [sys.executable, "-c", forking], env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    ) as killed:
+        folder = Path(killed.stdout.readline().strip())
+        assert killed.wait() == -9
+        assert remove_abandoned() == []
+        killed.stdin.close()
+        assert killed.stdout.read() == ""  # the other one has ended
+    assert remove_abandoned() == [folder]
 
 
 def test_a_shard_in_which_a_column_is_always_missing():

@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import io
 import json
+import subprocess
 import sys
 import zipfile
 from pathlib import Path
@@ -15,8 +16,10 @@ import pytest
 from typer.testing import CliRunner
 
 from bdt_core.errors import SourceError
-from bdt_core.spec import Source
+from bdt_core.shards.opening import memory_plan
+from bdt_core.spec import Source, parse_spec
 from bdt_core.table.batches import measure_source
+from bdt_core.table.locations import SourceFile
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.sources import read_table
 from bdt_pipeline.cli import app
@@ -250,3 +253,43 @@ def test_several_packed_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "t.parquet.gz").write_bytes(b"PAR1")
     with pytest.raises(SourceError, match="Parquet is packed in itself"):
         read_table(tmp_path / "t.parquet.gz")
+
+
+def test_a_packed_file_is_as_large_as_what_is_in_it(tmp_path):
+    rows = b"age,error\n" + b"".join(b"%d,%d\n" % (20 + n % 40, n % 2) for n in range(40)) * 5_000
+    path = tmp_path / "t.csv.gz"
+    path.write_bytes(gzip.compress(rows))
+    assert SourceFile(path).content_size() == len(rows) > 100 * path.stat().st_size
+    spec = {
+        "name": "packed",
+        "source": {"path": str(path)},
+        "bias_variable": {"column": "error", "better": "lower"},
+        "clustering": {"memory_limit": "4 MB"},
+    }
+    assert memory_plan(parse_spec(spec)).out_of_core
+    path.write_bytes(b"")
+    assert SourceFile(path).content_size() == 0
+
+
+def test_a_table_that_memory_does_not_hold_is_named_with_the_mend(tmp_path):
+    path = tmp_path / "t.csv.gz"
+    block = b"".join(b"%s,%d\n" % (b"place %d" % (n % 9) * 15, n % 2) for n in range(360)) * 1_000
+    with gzip.open(path, "wb", compresslevel=1) as packed:
+        packed.write(b"place,error\n")
+        for _ in range(6):
+            packed.write(block)
+    audits = (
+        "import resource, sys\n"
+        "import bdt_core.stages, bdt_core.table.text_files, pyarrow.csv\n"
+        "from bdt_core.errors import BDTError\n"
+        "from bdt_core.audit import audit\n"
+        "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
+        "resource.setrlimit(resource.RLIMIT_AS, (used + 200_000_000,) * 2)\n"
+        "try:\n"
+        "    held = {'memory': 'in_memory'}\n"
+        "    audit(sys.argv[1], outcome='error', better='lower', columns=['place'], clustering=held)\n"
+        "except BDTError as error:\n"
+        "    print(error)\n"
+    )
+    done = subprocess.run([sys.executable, "-c", audits, str(path)], capture_output=True, text=True, check=False)
+    assert f'{path} does not fit into memory. Set "clustering.memory: out_of_core"' in done.stdout, done.stderr[-2000:]

@@ -81,7 +81,7 @@ def test_a_limit_names_proven_groups_that_are_too_small_for_it() -> None:
     assert published.sentence.endswith(
         f"Smaller groups, which it does not judge, are proven to fare worse. {published.scope.sentence}"
     )
-    for language, words in (("en", "of at least 30 of 100 people"), ("nl", "van minstens 30 van de 100 mensen")):
+    for language, words in (("en", "of at least 30 of 100 people"), ("nl", "van minstens 30 op de 100 mensen")):
         page = render_markdown(result.document | {"spec": result.document["spec"] | {"language": language}})
         assert words in page.partition("\n# ")[0]
         assert ("Not judged by this limit" if language == "en" else "Niet beoordeeld door deze grens") in page

@@ -329,7 +329,7 @@ def test_the_page_asks_which_way_is_worse_and_waits(table: pd.DataFrame, tmp_pat
     visit = Visit(tmp_path)
     visit.table, visit._beside = "loans.csv", tmp_path
     visit.answers = answers(table[["age", "region", "sex"]].assign(y=table["refused"]))
-    for name, sentence in (("en", "Nothing in the table says it"), ("nl", "Niets in de tabel zegt het")):
+    for name, sentence in (("en", "Nothing in the table says it"), ("nl", "Uit de tabel blijkt dit niet")):
         page = drawing.draw(visit, language(name), 1)
         assert sentence in page
         radios = re.findall(r'<input type="radio" name="better"[^>]*>', page)

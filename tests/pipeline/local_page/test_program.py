@@ -16,7 +16,7 @@ from typer.testing import CliRunner
 
 from bdt_pipeline import cli
 from bdt_pipeline.local_page import serving
-from tests.pipeline.local_page.served import PATIENCE, alive, opened, processes, refusals, until
+from tests.pipeline.local_page.served import PATIENCE, alive, opened, processes, refusals, sent_file, until
 from tests.pipeline.local_page.walk import SEEN
 from tests.pipeline.ports import listening
 from tests.pipeline.test_no_connection import WATCH, without_network
@@ -134,3 +134,28 @@ def test_all_works_without_a_network_and_nobody_is_called(table: Path) -> None:
     )  # fmt: skip
     assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
     assert not tried.exists(), tried.read_text()
+
+
+def test_what_a_killed_program_left_goes_with_the_next_command(table: Path) -> None:
+    environment = {**os.environ, "PYTHONPATH": str(ROOT), "TMPDIR": str(table.parent / "temporary")}
+    next_command = [sys.executable, "-m", "bdt_pipeline.cli", "--version"]
+    before = os.umask(0)
+    try:
+        with opened(table.parent, held_at=table.name) as program:
+            (folder,) = program.temporary.iterdir()
+            address = urlsplit(program.address)
+            body, headers = sent_file(table.name, table.read_bytes())
+            connection = http.client.HTTPConnection(address.netloc)
+            connection.request("POST", f"{address.path}table", body, {**headers, "Origin": f"http://{address.netloc}"})
+            assert connection.getresponse().status == 303
+            its = processes(program.process.pid)
+            subprocess.run(next_command, env=environment, check=True, capture_output=True)
+            (rows,) = folder.rglob(table.name)  # the program lives
+            assert stat.S_IMODE(rows.stat().st_mode) == 0o600
+            program.process.kill()
+            until(lambda: not alive(its))
+        assert rows.exists()
+        subprocess.run(next_command, env=environment, check=True, capture_output=True)
+        assert not folder.exists()
+    finally:
+        os.umask(before)
