@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
+from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -12,6 +12,7 @@ import pandas as pd
 
 from bdt_core.errors import DataError
 from bdt_core.said import Text
+from bdt_core.spec.audit_spec import MOST_FEATURES
 from bdt_core.table.batches import Batches
 from bdt_core.table.column_types import stacked
 from bdt_core.table.facts import ColumnFacts, facts_of, holds_dates, holds_numbers
@@ -19,7 +20,7 @@ from bdt_core.table.notation import looks_like_date
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, looks_like_identifier, settle_type
 from bdt_core.table.validate import with_text_names
-from bdt_core.vocabulary import speaks_of
+from bdt_core.vocabulary import Topic, speaks_of
 
 Look = Literal[
     "unreadable", "constant", "date", "identifier", "free text", "two-valued", "code", "numeric", "categorical"
@@ -27,6 +28,7 @@ Look = Literal[
 
 FEW = 20
 """Values of a code, such as race 1 to 8, or of texts that may be an outcome."""
+_PARTS: tuple[Topic, ...] = ("protected", "one group", "outcome", "outcome alone", "prediction", "score")
 _SAMPLE = 50_000
 _SEED = 42
 _TEXTS = 200
@@ -84,11 +86,14 @@ class Glance:
     sample : DataFrame
         Some rows of all parts of the table; all rows of a small one.
     rows : int
+    unseen : int
+        Columns at which nobody looked, because there are too many.
     """
 
     columns: dict[str, SeenColumn]
     sample: pd.DataFrame
     rows: int
+    unseen: int = 0
 
     @property
     def is_whole(self) -> bool:
@@ -143,7 +148,30 @@ def glance(batches: Batches) -> Glance:
     sample = stacked(parts).reset_index(drop=True)
     sample.attrs = notes.beside({})
     columns = {name: _seen(sample[name], one, notes.questions.get(name, "")) for name, one in gathered.items()}
-    return Glance(columns, sample, batches.rows)
+    return Glance(columns, sample, batches.rows, len(batches.names) - len(columns))
+
+
+def worth_a_look(names: Sequence[str], also: Collection[str] = ()) -> list[str] | None:
+    """Which columns are looked at, by the names of all; None for all of them.
+
+    Parameters
+    ----------
+    names : sequence of str
+        Of many, twice as many as can be features, since some of them will not do; those whose names say what they are;
+        and the last one, which often is the outcome.
+    also : collection of str
+        These, too.
+
+    Examples
+    --------
+    >>> found = worth_a_look(["nr", *map(str, range(600)), "sex", "more", "y"], also=["more", "not there"])
+    >>> len(found), found[-4:]
+    (503, ['498', 'sex', 'more', 'y'])
+    """
+    if len(names) <= 2 * MOST_FEATURES:
+        return None
+    seen = {*names[: 2 * MOST_FEATURES], names[-1], *also}
+    return [name for name in names if name in seen or any(speaks_of(name, topic) for topic in _PARTS)]
 
 
 def _gathered(column: pd.Series) -> _Gathered:

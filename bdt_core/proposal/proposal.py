@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Literal
 
 import numpy as np
@@ -15,17 +16,18 @@ from bdt_core.errors import DataError, did_you_mean
 from bdt_core.inference import minimum_detectable_difference
 from bdt_core.inference.settled import settled_limit
 from bdt_core.proposal.copies import copies, followers
-from bdt_core.proposal.looks import FEW, Glance, Look, SeenColumn, glance
+from bdt_core.proposal.looks import FEW, Glance, Look, SeenColumn, glance, worth_a_look
 from bdt_core.proposal.measured import Measured, could_be_measured, is_named_like_an_outcome, outcome_of
 from bdt_core.result import Result
 from bdt_core.said import Column, Numeral, Text, joined, of_ours, say
 from bdt_core.spec import AuditSpec, Kind, Source, parse_spec
+from bdt_core.spec.audit_spec import MOST_FEATURES
 from bdt_core.spec.gate import RULED_OUT_FROM
 from bdt_core.table.batches import open_batches
 from bdt_core.table.bias_variable import bias_variable
 from bdt_core.table.leaks import explained, telling_columns
 from bdt_core.table.reading_notes import ReadingNotes
-from bdt_core.table.roles import kind_of, settle_type
+from bdt_core.table.roles import kind_of, not_searched, settle_type
 from bdt_core.table.validate import audited_table, settle, type_rows
 from bdt_core.vocabulary import are_groups_of_people, speaks_of
 from bdt_core.words import count, printable
@@ -41,6 +43,7 @@ _NO_FEATURES: dict[Look, str] = {
 _SAID = "you said so"
 _LEAK = "says what is measured, or the outcome: a leak"
 _AFTERWARDS = "has a value with which everybody has the same outcome, as if known only afterwards: a leak"
+_BEYOND = "is not among the first that could be features (features.at_most)"
 _SPLIT_ROWS = 300
 """Below, a fifth of the rows is too little to test on; half of them are."""
 _FEWEST_ROWS = 20
@@ -85,6 +88,11 @@ class ProposedColumn:
     reason: Text = ""
     kind: Kind | None = None
     values: tuple[str, ...] = ()
+
+    @property
+    def is_excluded(self) -> bool:
+        """Whether it is no feature for what it is."""
+        return self.role == "left out" and not self.is_leak and self.reason != _BEYOND
 
     @property
     def is_leak(self) -> bool:
@@ -178,14 +186,13 @@ class Proposal(Result):
             As in the specification.
         """
         kinds = {one.name: one.kind for one in self.columns if one.kind is not None}
-        left_out = self.of_role("left out")
         return {
             "name": name,
             "source": source,
             "bias_variable": self.measured.settings.model_dump(mode="json", exclude_unset=True),
             "features": {
-                "exclude": [one.name for one in left_out if not one.is_leak],
-                "leaks": [one.name for one in left_out if one.is_leak],
+                "exclude": [one.name for one in self.columns if one.is_excluded],
+                "leaks": [one.name for one in self.columns if one.is_leak],
                 "kinds": kinds,
             },
             "protected": [one.name for one in self.of_role("protected")],
@@ -232,15 +239,21 @@ def propose(source: Source | pd.DataFrame) -> Proposal:
     return proposed(look_at(source))
 
 
-def look_at(source: Source | pd.DataFrame) -> Glance:
+def look_at(source: Source | pd.DataFrame, also: Collection[str] = ()) -> Glance:
     """Look at a table once, so that several proposals can be made of it.
+
+    Parameters
+    ----------
+    source : Source or DataFrame
+    also : collection of str
+        Columns that are looked at even where there are too many to look at all.
 
     Raises
     ------
     SourceError
         The table cannot be read.
     """
-    with open_batches(source) as batches:
+    with open_batches(source, choose=partial(worth_a_look, also=also)) as batches:
         return glance(batches)
 
 
@@ -366,6 +379,8 @@ def _with_features(
             roles[name] = ("left out", "looks like an outcome or a score, not like a trait")
         else:
             roles[name] = ("feature", "")
+    features = [name for name, (role, _) in roles.items() if role == "feature" and said.get(name) != "feature"]
+    roles |= dict.fromkeys(features[MOST_FEATURES:], ("left out", _BEYOND))
     doubts: list[str] = []
     roles |= _leaks(roles, measured, seen)
     roles |= _known_afterwards(roles, seen.sample[known], y[known])
@@ -382,6 +397,9 @@ def _with_features(
             )
         )
     features = [name for name, (role, _) in roles.items() if role == "feature"]
+    beyond = len([name for name, (_, reason) in roles.items() if reason == _BEYOND]) + seen.unseen
+    if beyond:
+        doubts.append(not_searched(beyond, len(roles) + seen.unseen, MOST_FEATURES))
     doubts += [say(_DECIDES, column=Column(name)) for name in _deciding(features, seen.sample[known], y[known])]
     columns = tuple(_proposed(one, seen.sample[one.name], *roles[one.name]) for one in seen.columns.values())
     alternatives = tuple(one for one in candidates if outcome_of(one.settings) != outcome_of(measured.settings))

@@ -44,10 +44,10 @@ def with_proposed_roles(spec: AuditSpec, table: Source | pd.DataFrame) -> tuple[
     if "protected" in spec.model_fields_set:
         said |= dict.fromkeys(spec.protected, "protected")
     try:
-        seen = look_at(table)
-        known = {name: role for name, role in said.items() if name in seen.columns}
         bias = spec.bias_variable
         measured = (bias.column, bias.label, bias.prediction, bias.query)
+        seen = look_at(table, also=[*said, *(name for name in measured if name is not None)])
+        known = {name: role for name, role in said.items() if name in seen.columns}
         if any(name not in seen.columns for name in measured if name is not None):
             return spec, None  # the audit names the key, and what is called alike
         proposal = proposed(seen, chosen(spec.bias_variable), known)
@@ -59,10 +59,10 @@ def with_proposed_roles(spec: AuditSpec, table: Source | pd.DataFrame) -> tuple[
 def _filled_in(spec: AuditSpec, proposal: Proposal) -> AuditSpec:
     used = _used_elsewhere(spec)
     free = [one for one in proposal.columns if one.name not in used]
-    left_out = [one for one in free if one.role == "left out"]
     features = Features(
-        exclude=list(dict.fromkeys([*spec.features.exclude, *(one.name for one in left_out if not one.is_leak)])),
-        leaks=list(dict.fromkeys([*spec.features.leaks, *(one.name for one in left_out if one.is_leak)])),
+        exclude=list(dict.fromkeys([*spec.features.exclude, *(one.name for one in free if one.is_excluded)])),
+        leaks=list(dict.fromkeys([*spec.features.leaks, *(one.name for one in free if one.is_leak)])),
+        at_most=spec.features.at_most,
         kinds={**{one.name: one.kind for one in free if one.kind}, **spec.features.kinds},
     )
     changed: dict[str, Any] = {"features": features}

@@ -201,6 +201,9 @@ class BiasVariable(SpecSection):
         return self
 
 
+MOST_FEATURES = 250
+
+
 class Features(SpecSection):
     """Which columns the search may use to tell people apart."""
 
@@ -214,6 +217,14 @@ class Features(SpecSection):
             "Not these either, unless include names them: they seem to say what is measured, or to be known only "
             "afterwards. Filled in by `bdt init`, and where nobody has said what columns are for; the report names "
             "them, so that somebody decides."
+        ),
+    )
+    at_most: int = Field(
+        MOST_FEATURES,
+        ge=1,
+        description=(
+            "Of more columns only the first so many, unless include names them: each costs time, and makes what is "
+            "found less certain. The report says how many are left out."
         ),
     )
     kinds: dict[str, Kind] = Field(

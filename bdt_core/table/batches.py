@@ -77,7 +77,11 @@ def open_batches(
     (7214, ['age', 'race'], 7214)
     """
     if not isinstance(source, Source | str | Path):
-        return _of_frame(handed_over(source), columns)
+        frame = handed_over(source)
+        its_names = None if choose is None else choose([str(name) for name in frame.columns])
+        if its_names is not None:
+            columns = [name for name in frame.columns if str(name) in its_names]
+        return _of_frame(frame, columns)
     source = source if isinstance(source, Source) else Source(path=str(source))
     with ExitStack() as stack:
         table = stack.enter_context(main_table(source))

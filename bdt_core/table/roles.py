@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, did_you_mean
-from bdt_core.said import AsItIs, Column, joined, say
+from bdt_core.said import AsItIs, Column, Text, joined, say
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import Role
 from bdt_core.table.facts import NEIGHBOURS_ARE_ONE, ColumnFacts, holds_dates, holds_numbers, is_beyond
@@ -23,7 +23,7 @@ _MANY_NUMBERS, _MOSTLY, _FEW_DATES = 20, 0.9, 5
 def assign_roles(names: Sequence[str], spec: AuditSpec) -> dict[str, Role]:
     """Part that each column of the source plays, by the names of all.
 
-    Features are, by default, all columns that are not used elsewhere.
+    Features are, by default, all columns that are not used elsewhere, or the first ``features.at_most`` of them.
 
     Raises
     ------
@@ -53,7 +53,6 @@ def assign_roles(names: Sequence[str], spec: AuditSpec) -> dict[str, Role]:
                     f'"{key}" names the column "{name}", which the table does not have. {did_you_mean(name, names)}'
                 )
     included = set(spec.features.include or [])
-    texts = spec.local_bias.texts if spec.local_bias else None
     for name in sorted(included & set(spec.protected)):
         raise DataError(f'Column "{name}" stands in both "protected" and "features.include". Keep it in one of them.')
     if bias.column in included:
@@ -63,7 +62,7 @@ def assign_roles(names: Sequence[str], spec: AuditSpec) -> dict[str, Role]:
             f'Column "{bias.query}" names the lists within which people are compared ("bias_variable.query"); it '
             "cannot be a feature, nor name groups."
         )
-    set_aside = {*spec.features.exclude, *spec.features.leaks, spec.split.key, bias.query, *spec.scores, texts}
+    features = included if spec.features.include is not None else {*_free(names, spec)[: spec.features.at_most]}
     declared = spec.declared_columns - {spec.split.key, *spec.scores}
     protected = frozenset(spec.protected)
     roles: dict[str, Role] = {}
@@ -72,19 +71,48 @@ def assign_roles(names: Sequence[str], spec: AuditSpec) -> dict[str, Role]:
             roles[name] = "bias_variable"
         elif name in protected:
             roles[name] = "protected"
-        elif name in included:
+        elif name in features:
             roles[name] = "feature"
         elif name == bias.label:
             roles[name] = "label"
         elif name == bias.prediction:
             roles[name] = "prediction"
-        elif spec.features.include is None and name not in set_aside:
-            roles[name] = "feature"
         elif name in declared:
             roles[name] = "protected"  # who the groups are is compared with the clusters, wherever it is said
         else:
             roles[name] = "unused"
     return roles
+
+
+def beyond_the_most(names: Sequence[str], spec: AuditSpec) -> list[str]:
+    """Columns that would be features if ``features.at_most`` were not reached, by the names of all."""
+    return [] if spec.features.include is not None else _free(names, spec)[spec.features.at_most :]
+
+
+def not_searched(columns: int, of: int, at_most: int) -> Text:
+    """What to say of columns that are left out of the features because there are too many."""
+    return joined(
+        [
+            say(
+                "{N} of the {Nall} columns are not searched, only the first {Nmost} that could tell people apart "
+                '("features.at_most").',
+                N=count(columns),
+                Nall=count(of),
+                Nmost=count(at_most),
+            ),
+            say('Name those that matter in "features.include".'),
+        ],
+        " ",
+    )
+
+
+def _free(names: Sequence[str], spec: AuditSpec) -> list[str]:
+    """Columns that a specification uses for nothing else, and does not set aside."""
+    bias = spec.bias_variable
+    texts = spec.local_bias.texts if spec.local_bias else None
+    set_aside = {*spec.features.exclude, *spec.features.leaks, spec.split.key, bias.query, *spec.scores, texts}
+    used = {bias.column, bias.label, bias.prediction, *spec.protected, *set_aside}
+    return [name for name in names if name not in used]
 
 
 def looked_at(names: Sequence[str], spec: AuditSpec) -> list[str] | None:

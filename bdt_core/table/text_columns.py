@@ -110,7 +110,8 @@ class TextColumn:
     @property
     def needs_point(self) -> bool:
         """Whether only what stands before the decimals of other columns says how it is read."""
-        return not self._is_text and len(self._notations.points) == 2
+        is_plain = "written" not in self._seen and not self._notations.has_marks
+        return not self._is_text and len(self._notations.points) == 2 and not is_plain
 
     def understood(self, point: str | None) -> Understood:
         """How it is read when the whole text is known.

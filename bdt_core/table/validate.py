@@ -39,8 +39,10 @@ from bdt_core.table.repeated_rows import LEFT_OUT as NEAR_COPIES
 from bdt_core.table.repeated_rows import Repeats, find_repeats, warn_of_repeats, without_near_copies
 from bdt_core.table.roles import (
     assign_roles,
+    beyond_the_most,
     kind_of,
     looked_at,
+    not_searched,
     refuse_identifier,
     refuse_rounded,
     settle_type,
@@ -406,10 +408,17 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
         for name in spec.features.leaks
         if roles[name] == "unused"
     ]
-    settled = Settled(tuple(columns), (*_lines_left_out(facts), *warnings, *undecided, *_late(facts)), tuple(notes))
+    warnings = [*_lines_left_out(facts), *_too_many(roles, spec), *warnings, *undecided, *_late(facts)]
+    settled = Settled(tuple(columns), tuple(warnings), tuple(notes))
     if spec.missing == "error":
         _refuse_missing(facts, settled.names("feature"))
     return settled
+
+
+def _too_many(roles: dict[str, Role], spec: AuditSpec) -> list[str]:
+    """Columns that are left out of the features because there are too many."""
+    beyond = [name for name in beyond_the_most(list(roles), spec) if roles[name] == "unused"]
+    return [not_searched(len(beyond), len(roles), spec.features.at_most)] if beyond else []
 
 
 def _lines_left_out(facts: TableFacts) -> list[str]:

@@ -55,7 +55,7 @@ def test_who_says_which_way_is_better_survives_being_stored(bias: dict[str, Any]
 @pytest.mark.parametrize(
     ("bias", "dutch"),
     [
-        ({"column": "share"}, "een hogere waarde van share beter is"),
+        ({"column": "share"}, "een hoge waarde van share gunstig is"),
         ({"derive": "error", "label": "a", "prediction": "b", "better": "higher"}, "van foutpercentage is beter"),
     ],
 )

@@ -202,7 +202,9 @@ def test_every_difference_of_the_findings_has_its_unit(name: str, language: str)
 @in_every_language
 def test_one_factor_is_a_fact_and_two_are_facts(language: str) -> None:
     one = {"en": "So this fact explains a part of it", "nl": "Dit verklaart een deel van het verschil"}[language]
-    two = {"en": "So these facts explain a part of it", "nl": "Deze feiten verklaren een deel van het verschil"}[language]
+    two = {"en": "So these facts explain a part of it", "nl": "Deze feiten verklaren een deel van het verschil"}[
+        language
+    ]
     said = {name: str(build_page(report(name, language)).first) for name in ("grants", "compas")}
     assert one in said["grants"]
     assert two not in said["grants"]
