@@ -17,6 +17,7 @@ from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.run_log import log
 
 _SOURCE = "bdt_source"
+_PARENT_RUN = "dagster/parent_run_id"
 _PARTS_MAY_BE_MISSING = {"allow_missing_partitions": True}
 """Metadata for the IO managers of Dagster that store files: of several parts they hand over those that are there, and
 of one that is missing None. Our stage refuses both in a sentence; without it, they raise that a file is missing."""
@@ -35,6 +36,7 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
         from bdt_core.shards.scratch import remove_abandoned
+        from bdt_core.table.read_alone import refuse_deadly
         from bdt_core.table.sources import as_source_reads_it
 
         with clear_failures(audit.quarantine(context)):
@@ -42,6 +44,8 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
             spec = audit.spec_of_run(context)
             begin_look(context, audit, spec)
             source = source_of_part(spec.source, context)
+            if not inputs and _PARENT_RUN in context.run.tags:  # what ended the first run may end this one
+                refuse_deadly(source)
             large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
             if large is not None:
                 log(context, f"{source.described} is left where it is: {large.reason}.")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import uuid
 from collections.abc import Callable
 from pathlib import Path
 
@@ -15,9 +16,11 @@ from upath import UPath
 
 from bdt_core.spec import AuditSpec, Inbox
 from bdt_pipeline import bias_audit_definitions
+from bdt_pipeline.assets.partitions import inbox_partitions
 from bdt_pipeline.automation import inbox_sensor
 from bdt_pipeline.automation.inbox_sensor import settled
 from bdt_pipeline.resources.inbox import Arrived, look_into, put_aside
+from tests.deadly import deadly
 
 Make = Callable[..., AuditSpec]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -58,9 +61,11 @@ class Watched:
         self.runs += new
         return new
 
-    def audit(self, key: str) -> dg.ExecuteInProcessResult:
+    def audit(self, key: str, **tags: str) -> dg.ExecuteInProcessResult:
         job = self.defs.resolve_job_def(f"{self.spec.name}_audit")
-        return job.execute_in_process(instance=self.instance, partition_key=key, raise_on_error=False, run_config=QUIET)
+        return job.execute_in_process(
+            instance=self.instance, partition_key=key, raise_on_error=False, run_config=QUIET, tags=tags
+        )
 
 
 def test_a_file_is_audited_once(
@@ -84,6 +89,20 @@ def test_a_corrected_file_is_audited_again(loans: pd.DataFrame, folder: Path, sp
     assert len(watched.look()) == 1
     loans[:1400].to_csv(folder / "march.csv", index=False)
     assert [one.partition_key for one in watched.look()] == ["march.csv"]
+
+
+def test_a_file_that_ends_the_run_is_put_aside_by_the_next_one(
+    loans: pd.DataFrame, folder: Path, spec: AuditSpec, instance: dg.DagsterInstance
+) -> None:
+    watched, again = Watched(spec, instance), {"dagster/parent_run_id": str(uuid.uuid4())}
+    instance.add_dynamic_partitions(inbox_partitions(spec), ["deadly.csv", "march.csv"])
+    loans.to_csv(folder / "march.csv", index=False)
+    assert watched.audit("march.csv", **again).success
+    with deadly(folder / "deadly.csv") as died:
+        assert not watched.audit("deadly.csv", **again).success
+    assert len(died) == 1
+    assert {one.name for one in folder.iterdir()} == {"march.csv", "quarantine"}
+    assert "ends the program that reads it" in (folder / "quarantine" / "deadly.csv.reason.txt").read_text()
 
 
 def test_other_and_unfinished_files_are_passed_over(folder: Path, spec: AuditSpec) -> None:
