@@ -132,7 +132,13 @@ def export(words: list[str]) -> list[list[str]]:
 
 
 def pipx(words: list[str]) -> list[list[str]]:
-    return [["pip", *words]]
+    if words[0] != "run":
+        return [["pip", *words]]
+    for one in words:
+        assert not one.startswith("requirements/") or (ROOT / one).exists()
+    named = dict.fromkeys(one for one in words[1:] if not one.startswith("-"))
+    assert any(one in named for one in ("cyclonedx-py", "pip-audit")), "a program that no page speaks of"
+    return []
 
 
 def cp(words: list[str]) -> list[list[str]]:

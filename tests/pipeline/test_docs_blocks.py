@@ -170,6 +170,8 @@ def installable(target: str, where: str) -> None:
         assert set(extras.split(",")) <= {"", *there}, f"{where}: {target}"
     elif name.startswith("./"):
         assert (ROOT / name / "pyproject.toml").exists(), f"{where}: {target}"
+    elif name.startswith("requirements/"):
+        assert (ROOT / name).exists(), f"{where}: {target}"
     else:
         assert re.fullmatch(r"[a-z0-9-]+", name), f"{where}: {target}"
 

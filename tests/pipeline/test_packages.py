@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import subprocess
 import sys
@@ -15,6 +16,9 @@ from pathlib import Path
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+from packaging.version import Version
 
 ROOT = Path(__file__).parents[2]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -106,3 +110,39 @@ def test_a_tag_names_the_version() -> None:
 def test_the_changelog_begins_with_this_version() -> None:
     (first, *_) = re.findall(r"^## (\S+?),", (ROOT / "CHANGELOG.md").read_text(encoding="utf-8"), re.MULTILINE)
     assert first == PROJECT["version"]
+
+
+PINNED = ("lowest.txt", "tested.txt")
+
+
+def pinned(name: str) -> dict[str, str]:
+    """Version of each package in a file of requirements."""
+    lines = re.findall(
+        r"^([\w.-]+)(?:\[[\w,-]+\])?==([\w.+!]+)", (ROOT / "requirements" / name).read_text(), re.MULTILINE
+    )
+    return {canonicalize_name(package): version for package, version in lines}
+
+
+@pytest.mark.parametrize("name", PINNED)
+def test_pinned_versions_are_in_the_ranges(name: str) -> None:
+    extras = PROJECT["optional-dependencies"]
+    versions = pinned(name)
+    for one in map(Requirement, [*PROJECT["dependencies"], *extras["sealed"], *extras["excel"], *extras["notify"]]):
+        version = versions[canonicalize_name(one.name)]
+        assert one.specifier.contains(version), f"{one} and {version}"
+        (lowest,) = [least.version for least in one.specifier if least.operator == ">="]
+        if name == "lowest.txt":
+            assert Version(version).release[: len(Version(lowest).release)] == Version(lowest).release
+
+
+def test_each_file_that_was_tested_has_its_hash(tmp_path: Path) -> None:
+    text = (ROOT / "requirements" / "tested.txt").read_text()
+    assert "//" not in text  # no index of anybody's
+    entries = re.split(r"\n(?=\S)", text.strip())
+    assert len(entries) >= len(pinned("tested.txt")) > 100  # of some, each system has its own version
+    assert [one for one in entries if "--hash=sha256:" not in one] == []
+    file = tmp_path / "sbom.json"
+    command = [sys.executable, "-m", "cyclonedx_py", "requirements", "requirements/tested.txt", "-o", str(file)]
+    subprocess.run(command, cwd=ROOT, check=True, capture_output=True)
+    parts = {canonicalize_name(one["name"]) for one in json.loads(file.read_text())["components"]}
+    assert parts == pinned("tested.txt").keys()
