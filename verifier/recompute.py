@@ -576,6 +576,8 @@ class Recomputed:
         nodes, data = (self.report.get("tree") or {"nodes": []})["nodes"], self.report
         for i, node in enumerate(nodes):
             below, mine = [nodes[k] for k in node["children"]], {}
+            for one in below:
+                self.each("clusters", f"tree.nodes[{one['id']}]", one, parent=i)
             rows, whole = node["rows"], nodes[0]["rows"]
             if below:
                 mine = {"rows": sum(one["rows"] for one in below)}
@@ -601,11 +603,21 @@ class Recomputed:
                 if type(part[key]) in (int, float) and asked[key] is not None:
                     self.each("settings", name, part, **{key: asked[key]})
         first = self.report.get("primary_test") or {}
+        if first.get("shrinkage"):
+            self.each(
+                "settings",
+                "primary_test.shrinkage",
+                first["shrinkage"],
+                train_gap=self.report["clusters"][0]["train_gap"],
+            )
         if first.get("repeated_splits"):
             again = first["repeated_splits"]
             mine = {"differences": first["comparison"]["difference"], "p_values": first["comparison"]["p_value"]}
             self.each("settings", "primary_test.repeated_splits", {name: again[name][0] for name in mine}, **mine)
         searched = (self.report.get("worst_groups") or {}).get("groups", [])
+        if self.report.get("worst_groups"):
+            told, alpha = self.report["worst_groups"], self.spec["significance"]["alpha"]
+            self.each("settings", "worst_groups", told, alpha=alpha)
         for i, one in enumerate((self.report.get("findings") or {"findings": []})["findings"]):
             for same in searched if one["found_by"] == "worst_groups" and one["measured"] == self.name else ():
                 if same["conditions"] == one["conditions"]:

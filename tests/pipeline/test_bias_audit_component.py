@@ -61,7 +61,13 @@ CASES: dict[str, Any] = {
         "join": {"sql": "select * from labels", "database": "${LABELS}", "key": "id", "columns": ["label"]},
     },
     "bias_variable": DERIVED | {"derive": "pinball_loss", "quantile": 0.9},
-    "features": {"include": ["age"], "exclude": ["id"], "leaks": ["bar1"], "kinds": {"zip": "categorical"}},
+    "features": {
+        "include": ["age"],
+        "exclude": ["id"],
+        "leaks": ["bar1"],
+        "kinds": {"zip": "categorical"},
+        "at_most": 99,
+    },
     "protected": ["race", "sex"],
     "missing": "drop",
     "split": {

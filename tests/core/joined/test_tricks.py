@@ -66,7 +66,7 @@ WORDS: dict[str, tuple[str, str]] = {
     ),
     "question": (r"came true", r"is gebleken"),
     "confidence of 80": (r"80 ?%|80 of 100|8 of 10\b", r"80 ?%|80 op de 100|8 op de 10\b"),
-    "confidence of 99.9": (r"99\.9 ?%|999 of 1,000", r"99,9 ?%|999 van de 1\.000"),
+    "confidence of 99.9": (r"99\.9 ?%|999 of 1,000", r"99,9 ?%|999 op de 1\.000"),
 }
 """What page 1 says of a trick, in English and in Dutch."""
 

@@ -77,6 +77,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
     "features.exclude": ({}, ["id"]),
     "features.leaks": ({}, ["id"]),
     "features.kinds": ({}, {"zip": "categorical"}),
+    "features.at_most": ({}, 1),
     "protected": ({}, ["sex", "race", "age"]),
     "missing": ({}, "drop"),
     "split.test_size": ({}, 0.3),
