@@ -95,10 +95,10 @@ def open_table(
                 whole = as_source_reads_it((read or read_table)(spec.source) if frame is None else frame, spec.source)
             if progress is not None:
                 progress("validate it", 0, len(whole))
-            table = validate(whole, spec, names) if check is None else check(whole, spec)
+            audited = validate(whole, spec, names) if check is None else check(whole, spec)
         except MemoryError:
             raise SourceError(say(_TOO_LARGE, table=spec.source.described)) from None
-        yield Opened(table, whole)
+        yield Opened(audited, whole)
         return
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder())
