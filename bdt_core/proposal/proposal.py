@@ -257,7 +257,12 @@ def look_at(source: Source | pd.DataFrame, also: Collection[str] = ()) -> Glance
         return glance(batches)
 
 
-def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str, Role] | None = None) -> Proposal:
+def proposed(
+    seen: Glance,
+    measured: Measured | None = None,
+    roles: Mapping[str, Role] | None = None,
+    at_most: int = MOST_FEATURES,
+) -> Proposal:
     """Say what a table that was looked at seems to be about.
 
     Parameters
@@ -267,6 +272,8 @@ def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str,
         What a person wants to be measured; else the likeliest.
     roles : mapping of str to {"protected", "feature", "left out"}, optional
         What a person says of columns, whatever they look like.
+    at_most : int
+        So many features, as ``features.at_most`` has it.
 
     Raises
     ------
@@ -290,7 +297,7 @@ def proposed(seen: Glance, measured: Measured | None = None, roles: Mapping[str,
     if measured is not None:
         _refuse_useless(measured, seen)
     for candidate in candidates if measured is None else [measured]:
-        proposal = _with_features(candidate, candidates, seen, protected, said)
+        proposal = _with_features(candidate, candidates, seen, protected, said, at_most)
         if proposal is not None:
             return proposal
     if said:
@@ -355,6 +362,7 @@ def _with_features(
     seen: Glance,
     protected: dict[str, str],
     said: Mapping[str, Role],
+    at_most: int,
 ) -> Proposal | None:
     """The proposal that measures this; None where no column is left to tell people apart by, or too few people."""
     y = bias_variable(seen.sample, measured.settings).y
@@ -380,7 +388,7 @@ def _with_features(
         else:
             roles[name] = ("feature", "")
     features = [name for name, (role, _) in roles.items() if role == "feature" and said.get(name) != "feature"]
-    roles |= dict.fromkeys(features[MOST_FEATURES:], ("left out", _BEYOND))
+    roles |= dict.fromkeys(features[at_most:], ("left out", _BEYOND))
     doubts: list[str] = []
     roles |= _leaks(roles, measured, seen)
     roles |= _known_afterwards(roles, seen.sample[known], y[known])
@@ -399,7 +407,7 @@ def _with_features(
     features = [name for name, (role, _) in roles.items() if role == "feature"]
     beyond = len([name for name, (_, reason) in roles.items() if reason == _BEYOND]) + seen.unseen
     if beyond:
-        doubts.append(not_searched(beyond, len(roles) + seen.unseen, MOST_FEATURES))
+        doubts.append(not_searched(beyond, len(roles) + seen.unseen, at_most))
     doubts += [say(_DECIDES, column=Column(name)) for name in _deciding(features, seen.sample[known], y[known])]
     columns = tuple(_proposed(one, seen.sample[one.name], *roles[one.name]) for one in seen.columns.values())
     alternatives = tuple(one for one in candidates if outcome_of(one.settings) != outcome_of(measured.settings))

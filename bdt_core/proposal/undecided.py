@@ -50,7 +50,7 @@ def with_proposed_roles(spec: AuditSpec, table: Source | pd.DataFrame) -> tuple[
         known = {name: role for name, role in said.items() if name in seen.columns}
         if any(name not in seen.columns for name in measured if name is not None):
             return spec, None  # the audit names the key, and what is called alike
-        proposal = proposed(seen, chosen(spec.bias_variable), known)
+        proposal = proposed(seen, chosen(spec.bias_variable), known, spec.features.at_most)
     except DataError:
         return spec, None  # the audit says what is wrong with the table, by the keys that were given
     return _filled_in(spec, proposal), proposal

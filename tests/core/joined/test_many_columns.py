@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.audit import audit
-from bdt_core.proposal import propose
+from bdt_core.proposal import propose, with_proposed_roles
 from bdt_core.report import render_markdown
 from bdt_core.spec import Source, parse_spec
 from bdt_core.spec.audit_spec import MOST_FEATURES
@@ -88,3 +88,13 @@ def test_an_outcome_that_is_named_is_looked_at_wherever_it_stands() -> None:
     )
     assert roles(result)["f650"] == "bias_variable"
     assert (roles(result)["nr"], roles(result)["sex"]) == ("unused", "protected")
+
+
+def test_roles_that_are_filled_in_follow_the_key() -> None:
+    asked = parse_spec({"name": "wide", "source": {"path": "x.csv"}, "bias_variable": {"column": "refused"},
+                        "features": {"at_most": 300}})  # fmt: skip
+    spec, proposal = with_proposed_roles(asked, wide(350))
+    assert proposal is not None
+    assert spec.features.at_most == 300
+    assert [one.name for one in proposal.of_role("feature")] == [f"f{i}" for i in range(300)]
+    assert [one for one in proposal.doubts if one.startswith("50 of the 353 columns are not searched")]
