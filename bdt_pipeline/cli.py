@@ -550,6 +550,9 @@ def verify(
     ] = None,
     passed: Annotated[bool, typer.Option("--passed", help="The audit has to have passed.")] = False,
     data: Annotated[str | None, typer.Option(help="Table that has to be the audited one.")] = None,
+    again: Annotated[
+        bool, typer.Option("--again", help="Audit --data again: every number of the report has to come out.")
+    ] = False,
     ledger: Annotated[
         Path | None, typer.Option(help="Ledger of looks. Default: that in the bundle, or beside the report's folder.")
     ] = None,
@@ -569,7 +572,7 @@ def verify(
     """
     from bdt_pipeline.commands.run_verify import run_verify
 
-    raise typer.Exit(run_verify(path, key, subject, passed, data, ledger, language))
+    raise typer.Exit(run_verify(path, key, subject, passed, data, again, ledger, language))
 
 
 @app.command()

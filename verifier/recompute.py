@@ -177,6 +177,16 @@ def mid_p(x, n, y, m):
     return min(1.0, 2 * math.exp(side - special.logsumexp(log_p)))
 
 
+def equal_rates(counts):
+    """p-value of one rate for all groups of ten or more, by chi-squared (Pearson 1900); None where it is drawn."""
+    x, n = np.array([one for one in counts if one[1] >= 10], dtype=float).reshape(-1, 2).T
+    rate = ratio(x.sum(), n.sum())
+    if len(n) < 2 or rate in (0, 1):
+        return None if len(n) < 2 else 1.0
+    usual = min(n) * min(rate, 1 - rate) >= 5
+    return float(stats.chi2.sf(((x - n * rate) ** 2 / n).sum() / rate / (1 - rate), len(n) - 1)) if usual else None
+
+
 def holm(p_values):
     """Adjusted for their number (Holm 1979)."""
     out, worst = list(p_values), 0.0
@@ -351,7 +361,8 @@ class Recomputed:
         self.made, self.differing, self.left_out, self.at_once = Counter(), [], Counter(), {}
         self.y, self.out = bias_variable(table, self.spec["bias_variable"])
         features = [one["name"] for one in report["data"]["columns"] if one["role"] == "feature"]
-        self.audited = ~np.isnan(self.y) & (table.known(*features) if self.spec["missing"] == "drop" else True)
+        self.complete = table.known(*features) if self.spec["missing"] == "drop" else np.ones(table.rows, dtype=bool)
+        self.audited = ~np.isnan(self.y) & self.complete
         self.by_person, self.name = self.spec["split"]["key"] is not None, report["bias_variable"]["name"]
         searched = report.get("worst_groups") or {}
         self.attempt(self.rows)
@@ -367,6 +378,7 @@ class Recomputed:
         self.attempt(self.of_intersections, report.get("slices") or {})
         self.attempt(self.columns)
         self.attempt(self.calibration, report.get("calibration") or {"facets": []})
+        self.attempt(self.characteristics, report.get("characteristics"))
         self.attempt(self.tree)
         self.attempt(self.repeated)
         self.attempt(self.families)
@@ -571,6 +583,67 @@ class Recomputed:
                 mine |= {"rows": here.sum(), "mean_score": score[here].mean() if here.any() else math.nan}
                 self.each("calibration", f"calibration.{at}.bins[{i}]", one, 1e-6, **mine)
 
+    def characteristics(self, told):
+        """By each value of a profiling column: who was right to be found, who is selected, and whom it burdens."""
+        cut = {told["label"], told["prediction"]} & self.spec["groups"]["thresholds"].keys() if told else ()
+        if self.by_person or not told or told["drawn"] or cut:
+            raise Skip("characteristics of persons, of drawn rows, of outcomes that are cut in two, or of none")
+        alpha, names = self.spec["significance"]["alpha"], ("found", "selected")
+        positive = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"]
+        outcomes = [told[x] and self.table.positive(told[x], positive) for x in ("label", "prediction")]
+        kinds = {"found": [], "selected": [], "burdens": []}
+        for c, column in enumerate(told["characteristics"]):
+            for k, (level, side) in enumerate(self.values_of(column)):
+                at = f"characteristics.characteristics[{c}].levels[{k}]"
+                self.each("characteristics", at, level, rows=int((side == 1).sum()))
+                kinds["burdens"] += [
+                    (f"{at}.burdens[{b}]", one["relation"], self.valued(one["column"], one["group"]), side)
+                    for b, one in enumerate(level["burdens"])
+                ]
+                for name, outcome in zip(names, outcomes, strict=True):
+                    kinds[name] += [(f"{at}.{name}", level[name], side, outcome)] if level[name] else []
+        for listed in kinds.values():
+            counts = []
+            for _, _, side, outcome in listed:
+                known = ~np.isnan(side + outcome)
+                counts.append([int(f(outcome[known & (side == has)])) for has in (1, 0) for f in (np.sum, len)])
+            held = holm([mid_p(*each) for each in counts])
+            for (at, one, _, _), each, p_value in zip(listed, counts, held, strict=True):
+                gap, low, high = newcombe(*each, z_of(alpha, len(listed)))
+                if p_value > alpha:
+                    low, high = min(low, 0.0), max(high, 0.0)
+                else:
+                    low, high = (max(low, 0.0), high) if gap > 0 else (low, min(high, 0.0))
+                mine = {"share": each[0] / each[1], "share_others": each[2] / each[3], "low": low, "high": high}
+                self.each("characteristics", at, one, p_adjusted=p_value, significant=p_value <= alpha, **mine)
+
+    def values_of(self, column):
+        """Each level of a profiling column with who has it; of many numbers these are quarters of the rows."""
+        name, levels = column["column"], column["levels"]
+        known = self.table.known(name) & self.complete
+        many = len({*self.table.columns[name][known]}) > 5 and name not in self.spec["groups"]["thresholds"]
+        if not many or isinstance(self.table.columns[name][known][0], str):
+            return [(level, self.valued(name, level["words"])) for level in levels]
+        x, spans = self.table.numbers(name), {}
+        cuts = np.unique(np.quantile(x[known], (0.25, 0.5, 0.75), method="inverted_cdf"))
+        place = np.where(known, np.searchsorted(cuts[cuts < x[known].max()], x), math.nan)
+        for level in levels:  # told in words: their first number sorts them
+            text = level["words"].removeprefix(name).replace(",", "")
+            spans[-math.inf if text.startswith(" up to") else float(NUMBER.search(text)[0])] = level
+        if len(spans) != len({*place[known]}):
+            raise Skip("characteristics in words that leave their limits open")
+        return [(spans[low], np.where(known, place == i, math.nan)) for i, low in enumerate(sorted(spans))]
+
+    def valued(self, name, text):
+        """1 for who has the value of a column that words name, 0 for who has another."""
+        cut, text = self.spec["groups"]["thresholds"].get(name), text.removeprefix(f"{name} ").removeprefix("is ")
+        if cut is not None:
+            x = self.table.numbers(name)
+            return np.where(np.isnan(x) | ~self.complete, math.nan, (x > cut) == ("above" in text or ">" in text))
+        if not self.table.among(name, [text]).any():
+            raise Skip("characteristics in words that leave their limits open")
+        return np.where(self.complete, self.table.positive(name, text), math.nan)
+
     def tree(self):
         """Each part of the clusters' tree from its own parts, and each cluster as the part that became it."""
         nodes, data = (self.report.get("tree") or {"nodes": []})["nodes"], self.report
@@ -614,6 +687,10 @@ class Recomputed:
             again = first["repeated_splits"]
             mine = {"differences": first["comparison"]["difference"], "p_values": first["comparison"]["p_value"]}
             self.each("settings", "primary_test.repeated_splits", {name: again[name][0] for name in mine}, **mine)
+        weights = {"worst_groups": 5, "groups": 2, "clusters": 1, "slices": 1, "local_bias": 1}
+        shares = (self.report.get("findings") or {}).get("searches") or {}
+        total = sum(weights[one] for one in shares)
+        self.each("settings", "findings.searches", shares, **{one: weights[one] / total for one in shares})
         searched = (self.report.get("worst_groups") or {}).get("groups", [])
         if self.report.get("worst_groups"):
             told, alpha = self.report["worst_groups"], self.spec["significance"]["alpha"]
@@ -855,6 +932,9 @@ class Recomputed:
                 rates = [x / n for x, n in (of(rate, one) for one in usual) if n >= 10] or [math.nan]
                 spans.append(max(rates) - min(rates) if what == "difference" else ratio(min(rates), max(rates)))
             mine = {"estimate": max(spans) if what == "difference" else min(spans)} if spans else {}
+            tests = [equal_rates(of(rate, one) for one in usual) for rate in CRITERIA.get(name, [])]
+            if stated.get("p_value") is not None and tests and None not in tests and not self.by_person:
+                mine["p_value"] = min(1.0, len(tests) * min(tests))
             self.attempt(self.each, kind, f"{at}.ranges[{j}]", stated, **mine)
         # The composite score: ranges of four rates, weighted.
         composite = facet["bias_score"] or {"parts": [], "weights": [0, 0, 0]}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -10,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from bdt_core.errors import SourceError
-from bdt_core.said import Text, say
+from bdt_core.said import AsItIs, Text, say
 from bdt_core.sealed import bundle as bundles
 from bdt_core.sealed.attestation import (
     ATTESTATION,
@@ -70,6 +71,9 @@ class Asked:
         Gives what `recompute.py` prints of a report and that table.
     redraw : callable, optional
         Gives the forms of a report for people, by name, drawn anew; None where another version drew them.
+    audit : callable, optional
+        Gives report.json as an audit of that table gives it now, by the report's specification; a sentence where there
+        can be none.
     """
 
     key: Path | None = None
@@ -79,6 +83,7 @@ class Asked:
     fingerprint: Callable[[AuditFiles], str] | None = None
     recompute: Callable[[AuditFiles], str] | None = None
     redraw: Callable[[AuditFiles], Mapping[str, bytes] | None] | None = None
+    audit: Callable[[AuditFiles], Mapping[str, Any] | Text] | None = None
 
 
 def checks_of(path: Path, asked: Asked) -> tuple[tuple[Checked, ...], str]:
@@ -204,6 +209,8 @@ def _of_report(report: AuditFiles, chain: Chain | None, asked: Asked) -> Iterato
         )
     if asked.recompute is not None:
         yield _recomputed(asked.recompute(report))
+    if asked.audit is not None:
+        yield _audited_again(document, asked.audit(report))
     audited = (document.get("subject") or {}).get("sha256")
     if asked.subject is not None and audited is not None:
         yield _either(
@@ -348,6 +355,43 @@ def _recomputed(printed: str) -> Checked:
     if not numbers:
         return Checked(None, say("The numbers could not be recomputed from this table, which has to be CSV for that."))
     return Checked(True, say("{N} numbers were recomputed from the table, by other code, and agree.", N=count(numbers)))
+
+
+def _audited_again(document: Mapping[str, Any], made: Mapping[str, Any] | Text) -> Checked:
+    """Of another audit of the same table, which finds what no other code recomputes: searches, and what is drawn."""
+    if isinstance(made, str):
+        return Checked(None, made)
+    places = list(_differing(document, made))
+    if not places:
+        return Checked(True, say("Audited again, the table gives every number and word of report.json."))
+    return Checked(
+        False,
+        say(
+            "Audited again, the table gives something else than report.json in {N} places; the first is {place}.",
+            N=count(len(places)),
+            place=AsItIs(places[0]),
+        ),
+    )
+
+
+def _differing(told: Any, made: Any, place: str = "") -> Iterator[str]:
+    """Where two reports differ, by more than the last digits of which processors make different ones.
+
+    Examples
+    --------
+    >>> list(_differing({"a": [1, {"b": 0.1 + 0.2}], "c": True}, {"a": [1, {"b": 0.3}], "c": 1}))
+    ['c']
+    """
+    if isinstance(told, dict) and isinstance(made, dict):
+        for name in {**told, **made}:  # no set: that has another order each time
+            yield from _differing(told.get(name), made.get(name), f"{place}.{name}".removeprefix("."))
+    elif isinstance(told, list) and isinstance(made, list) and len(told) == len(made):
+        for number, (one, other) in enumerate(zip(told, made, strict=True)):
+            yield from _differing(one, other, f"{place}[{number}]")
+    elif type(told) is float and type(made) is float and math.isclose(told, made, rel_tol=1e-9, abs_tol=1e-12):
+        return
+    elif type(told) is not type(made) or told != made:
+        yield place
 
 
 def _passed(results: set[object]) -> Checked:

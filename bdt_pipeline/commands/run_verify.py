@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from typing import Any
 
 import bdt_core
 from bdt_core.errors import BDTError, SpecError
 from bdt_core.report.catalogue import sayings
-from bdt_core.said import say
+from bdt_core.said import Text, say
+from bdt_core.sealed.answer import after_looks
 from bdt_core.sealed.attestation import REPORT, AuditFiles, subject_of
+from bdt_core.sealed.looks import Looks
+from bdt_core.sealed.subject import AuditedFile
 from bdt_core.sealed.verify import Asked, checks_of, exit_code
-from bdt_core.spec import LANGUAGES, parse_spec
+from bdt_core.sentences import with_part, with_sentences
+from bdt_core.spec import LANGUAGES, AuditSpec, parse_spec
 from bdt_core.version import installed_version
 from bdt_pipeline.commands.printing import put
 
@@ -31,6 +37,7 @@ def run_verify(
     subject: str | None,
     passed: bool,
     data: str | None,
+    again: bool,
     ledger: Path | None,
     language: str | None,
 ) -> int:
@@ -45,10 +52,14 @@ def run_verify(
         raise SpecError("--subject and --passed need --key: without a key anybody can have written what is checked.")
     if language is not None and language not in LANGUAGES:
         raise SpecError(f"--language: one of {', '.join(LANGUAGES)}.")
+    if again and data is None:
+        raise SpecError("--again needs --data: the table that is to be audited again.")
     about = None if subject is None else subject_of(subject)["digest"]["sha256"]
     asked = Asked(key, about, passed, ledger, redraw=redrawn)
     if data is not None:
         asked = replace(asked, fingerprint=partial(fingerprint_of, data=data), recompute=partial(recomputed, data=data))
+    if data is not None and again:
+        asked = replace(asked, audit=partial(audited_again, data=data))
     checks, own = checks_of(path, asked)
     said = sayings(language or own)
     for check in checks:
@@ -66,11 +77,53 @@ def fingerprint_of(report: AuditFiles, data: str) -> str:
     """
     from bdt_core.shards.opening import open_table
 
+    with open_table(None, _spec_of(report, data)) as opened:
+        return opened.table.fingerprint
+
+
+def audited_again(report: AuditFiles, data: str) -> dict[str, Any] | Text:
+    """report.json of a table, by the report's specification, or why there is none.
+
+    What is of one look alone is taken from the report: what the ledger told before it, the model's file, where the
+    table was, and the versions of the libraries.
+
+    Raises
+    ------
+    BDTError
+        The table cannot be read, or is not one that the specification can audit.
+    """
+    from bdt_core.auditing import audit
+    from bdt_core.report import canonical_json
+
+    document = report.document
+    if document["software"].get("bdt") != installed_version():
+        return say("The table was not audited again: another version wrote the report.")
+    if document.get("seal") and report.seal is None:
+        return say("The table was not audited again: the seal by which it was audited is not here.")
+    with TemporaryDirectory() as folder:
+        seal = None if report.seal is None else Path(folder) / report.seal
+        if seal is not None:
+            seal.write_bytes(report.files[seal.name])
+        about = document["spec"]["about"] | {"model_file": None}
+        spec = _spec_of(report, data, seal=seal and str(seal), about=about)
+        made: dict[str, Any] = json.loads(canonical_json(audit(None, spec, notice=lambda _: None).document))
+    known = with_sentences(document)
+    if document.get("subject"):
+        made = with_part(made, "subject", AuditedFile.model_validate(known["subject"]))
+    if document.get("looks"):
+        looks = Looks.model_validate(known["looks"])
+        made = with_part(after_looks(made, looks.number), "looks", looks)
+    return made | {name: document[name] for name in ("spec", "software")} | {
+        "data": made["data"] | {"source": document["data"]["source"]}
+    }  # fmt: skip
+
+
+def _spec_of(report: AuditFiles, data: str, **changed: object) -> AuditSpec:
+    """The report's specification, of a table that lies elsewhere now."""
     source = {"path": data, "sql": None, "database": None, "asset": None, "partition": None}
     spec = report.document["spec"]
-    changed = spec | {"source": spec["source"] | source, "partition_by": None, "inbox": None}
-    with open_table(None, parse_spec(changed, "The report's specification")) as opened:
-        return opened.table.fingerprint
+    elsewhere = {"source": spec["source"] | source, "partition_by": None, "inbox": None, **changed}
+    return parse_spec(spec | elsewhere, "The report's specification")
 
 
 def redrawn(report: AuditFiles) -> dict[str, bytes] | None:

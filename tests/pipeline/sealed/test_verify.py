@@ -3,18 +3,21 @@
 import json
 import os
 import random
-from collections.abc import Callable
+import shutil
+from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pandas as pd
 import pytest
 import yaml
 
 from bdt_core.errors import BDTError
-from bdt_core.sealed.attestation import read_attestations
+from bdt_core.sealed.attestation import read_attestations, read_folder
 from bdt_core.sealed.canonical import canonical_bytes, digest_of_file
 from bdt_core.sealed.signing import ssh_sign
 from bdt_core.sealed.verify import Asked, checks_of, exit_code
+from bdt_pipeline.commands.run_verify import audited_again
 from tests.pipeline.sealed.conftest import Office, bdt
 
 FLIPS = int(os.environ.get("BDT_FLIPS", "1000"))
@@ -31,7 +34,7 @@ def bundle(office: Office) -> Path:
 
 def test_of_a_bundle_everything_is_checked_that_can_be(office: Office, bundle: Path) -> None:
     options = ("--key", office.public(), "--subject", office.model, "--passed", "--data", office.folder / "loans.csv")
-    done = bdt("verify", bundle, *options)
+    done = bdt("verify", bundle, *options, "--again")
     assert done.exit_code == 0, done.output
     lines = done.stdout.splitlines()
     assert all(line.startswith("Holds: ") for line in lines)
@@ -44,6 +47,7 @@ def test_of_a_bundle_everything_is_checked_that_can_be(office: Office, bundle: P
         "The ledger holds the look that wrote this report, with its plan and verdict, on 2026-",
         "The table is the one that was audited.",
         " numbers were recomputed from the table, by other code, and agree.",
+        "Audited again, the table gives every number and word of report.json.",
         "The attestation is of this model or these predictions.",
         "The attestation says what the report does.",
         "The audit passed.",
@@ -158,12 +162,79 @@ def test_a_number_that_was_changed_is_recomputed(office: Office) -> None:
     assert "numbers of the report are not those of the table; the first is groups.facets[0]" in done.stdout
 
 
+FALSIFIED = 50
+_OF_THE_LOOK = ("spec", "software", "looks", "subject", "sentences")
+"""What another audit of the table takes from the report: the ledger and the pages hold it."""
+
+
+def numbers(part: Any) -> Iterator[tuple[Any, Any]]:
+    """Every number that another audit finds, as what holds it and its place there."""
+    for name, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
+        if isinstance(inner, (int, float)):
+            yield part, name
+        elif name not in _OF_THE_LOOK:
+            yield from numbers(inner)
+
+
+def test_audited_again_every_number_that_was_changed_is_found(office: Office) -> None:
+    """Without ledger, signature and pages: whoever falsifies a report makes them to fit.
+
+    The table is audited once, since the plan stays as it is.
+    """
+    file = office.failed / "report.json"
+    report = json.loads(file.read_bytes())
+    places = list(numbers(report))
+    made = audited_again(read_folder(office.failed), str(office.folder / "loans.csv"))
+    asked = Asked(audit=lambda _: made)
+    missed = []
+    for part, name in random.Random(28).sample(places, FALSIFIED):
+        before = part[name]
+        part[name] = not before if isinstance(before, bool) else before * 1.0001 + 1e-6
+        file.write_text(json.dumps(report))
+        again = [one for one in checks_of(office.failed, asked)[0] if "Audited again" in str(one.sentence)]
+        assert len(again) == 1
+        if again[0].holds is not False or " in 1 place" not in str(again[0].sentence):
+            missed.append((name, before, str(again[0].sentence)))
+        part[name] = before
+    assert missed == []
+    file.write_text(json.dumps(report))
+    assert exit_code(tuple(one for one in checks_of(office.failed, asked)[0] if "Audited" in str(one.sentence))) == 0
+
+
+def test_a_table_is_audited_again_by_the_same_version_and_seal_or_not_at_all(office: Office) -> None:
+    options = ("--data", office.folder / "loans.csv", "--again")
+    spec = yaml.safe_load((office.folder / "passed.yaml").read_text())
+    spec |= {"about": {"model_file": "model.bin"}, "sealed": "required", "looks": 1}
+    (office.folder / "strict.yaml").write_text(yaml.safe_dump(spec))
+    seal = office.folder / "loans.seal.json"
+    assert bdt("seal", office.folder / "strict.yaml", *options[:2], "--out", seal).exit_code == 0
+    report = office.folder / "strict"
+    bdt("gate", office.folder / "strict.yaml", *options[:2], "--report", report)
+    document = json.loads((report / "report.json").read_bytes())
+    assert {"seal", "subject", "looks"} <= set(document)
+    assert document["verdict"]["held_back"], "more looks than the plan allows"
+    says = "Not checked: The table was not audited again: the seal by which it was audited is not here."
+    assert says in bdt("verify", report, *options).stdout
+    shutil.copy(seal, report)
+    office.model.unlink()
+    assert "Holds: Audited again" in bdt("verify", report, *options).stdout
+    document["software"]["bdt"] = "0.0.1"
+    (report / "report.json").write_text(json.dumps(document))
+    says = "Not checked: The table was not audited again: another version wrote the report."
+    assert says in bdt("verify", report, *options).stdout
+    refused = bdt("verify", report, "--again")
+    assert refused.exit_code == 2
+    assert "--again needs --data" in refused.stderr
+
+
 def test_a_table_of_another_form_is_not_recomputed(office: Office) -> None:
     table = office.folder / "loans.parquet"
     pd.read_csv(office.folder / "loans.csv").to_parquet(table)
     done = bdt("verify", office.passed, "--data", table)
     assert "Holds: The table is the one that was audited." in done.stdout
     assert "Not checked: The numbers could not be recomputed from this table" in done.stdout
+    dutch = bdt("verify", office.passed, "--data", table, "--again", "--language", "nl").stdout
+    assert "Klopt: Opnieuw onderzocht geeft de tabel elk getal en elk woord van report.json." in dutch
 
 
 def test_an_old_bundle_does_not_let_a_new_model_pass(office: Office, bundle: Path) -> None:
