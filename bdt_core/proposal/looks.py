@@ -151,7 +151,7 @@ def glance(batches: Batches) -> Glance:
     return Glance(columns, sample, batches.rows, len(batches.names) - len(columns))
 
 
-def worth_a_look(names: Sequence[str], also: Collection[str] = ()) -> list[str] | None:
+def worth_a_look(names: Sequence[str], also: Collection[str] = (), at_most: int = MOST_FEATURES) -> list[str] | None:
     """Which columns are looked at, by the names of all; None for all of them.
 
     Parameters
@@ -161,6 +161,8 @@ def worth_a_look(names: Sequence[str], also: Collection[str] = ()) -> list[str] 
         and the last one, which often is the outcome.
     also : collection of str
         These, too.
+    at_most : int
+        So many features, as ``features.at_most`` has it.
 
     Examples
     --------
@@ -168,9 +170,10 @@ def worth_a_look(names: Sequence[str], also: Collection[str] = ()) -> list[str] 
     >>> len(found), found[-4:]
     (503, ['498', 'sex', 'more', 'y'])
     """
-    if len(names) <= 2 * MOST_FEATURES:
+    first = 2 * max(at_most, MOST_FEATURES)
+    if len(names) <= first:
         return None
-    seen = {*names[: 2 * MOST_FEATURES], names[-1], *also}
+    seen = {*names[:first], names[-1], *also}
     return [name for name in names if name in seen or any(speaks_of(name, topic) for topic in _PARTS)]
 
 

@@ -239,7 +239,7 @@ def propose(source: Source | pd.DataFrame) -> Proposal:
     return proposed(look_at(source))
 
 
-def look_at(source: Source | pd.DataFrame, also: Collection[str] = ()) -> Glance:
+def look_at(source: Source | pd.DataFrame, also: Collection[str] = (), at_most: int = MOST_FEATURES) -> Glance:
     """Look at a table once, so that several proposals can be made of it.
 
     Parameters
@@ -247,13 +247,15 @@ def look_at(source: Source | pd.DataFrame, also: Collection[str] = ()) -> Glance
     source : Source or DataFrame
     also : collection of str
         Columns that are looked at even where there are too many to look at all.
+    at_most : int
+        So many features, as ``features.at_most`` has it.
 
     Raises
     ------
     SourceError
         The table cannot be read.
     """
-    with open_batches(source, choose=partial(worth_a_look, also=also)) as batches:
+    with open_batches(source, choose=partial(worth_a_look, also=also, at_most=at_most)) as batches:
         return glance(batches)
 
 
@@ -387,12 +389,12 @@ def _with_features(
             roles[name] = ("left out", "looks like an outcome or a score, not like a trait")
         else:
             roles[name] = ("feature", "")
-    features = [name for name, (role, _) in roles.items() if role == "feature" and said.get(name) != "feature"]
-    roles |= dict.fromkeys(features[at_most:], ("left out", _BEYOND))
     doubts: list[str] = []
     roles |= _leaks(roles, measured, seen)
     roles |= _known_afterwards(roles, seen.sample[known], y[known])
     roles |= {name: (role, _SAID) for name, role in said.items() if name in free and role != roles[name][0]}
+    features = [name for name in free if roles[name][0] == "feature"]  # without what an audit sets aside, too
+    roles |= {name: ("left out", _BEYOND) for name in features[at_most:] if said.get(name) != "feature"}
     if not any(role == "feature" for role, _ in roles.values()):
         brought_back = {} if said else _brought_back(roles, seen, known)
         if not brought_back:

@@ -46,7 +46,8 @@ def with_proposed_roles(spec: AuditSpec, table: Source | pd.DataFrame) -> tuple[
     try:
         bias = spec.bias_variable
         measured = (bias.column, bias.label, bias.prediction, bias.query)
-        seen = look_at(table, also=[*said, *(name for name in measured if name is not None)])
+        also = [*said, *(name for name in measured if name is not None)]
+        seen = look_at(table, also, spec.features.at_most)
         known = {name: role for name, role in said.items() if name in seen.columns}
         if any(name not in seen.columns for name in measured if name is not None):
             return spec, None  # the audit names the key, and what is called alike

@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 
 from bdt_core.audit import audit
-from bdt_core.proposal import propose, with_proposed_roles
+from bdt_core.proposal import look_at, propose, proposed, with_proposed_roles
 from bdt_core.report import render_markdown
 from bdt_core.spec import Source, parse_spec
 from bdt_core.spec.audit_spec import MOST_FEATURES
@@ -98,3 +98,30 @@ def test_roles_that_are_filled_in_follow_the_key() -> None:
     assert spec.features.at_most == 300
     assert [one.name for one in proposal.of_role("feature")] == [f"f{i}" for i in range(300)]
     assert [one for one in proposal.doubts if one.startswith("50 of the 353 columns are not searched")]
+
+
+def test_what_is_set_aside_makes_room_for_the_next_column() -> None:
+    """A column that says the outcome is no feature; what the proposal names as features is what the audit searches."""
+    table = wide(300)
+    table["f3"] = table["refused"] * 40 + table["f3"] % 3
+    found = propose(table)
+    features = [f"f{i}" for i in range(MOST_FEATURES + 1) if i != 3]
+    assert [one.name for one in found.of_role("feature")] == features
+    said = [one for one in found.doubts if "features.at_most" in one]
+    assert [one.split(",")[0] for one in said] == ["49 of the 303 columns are not searched"]
+    result = audit(
+        table, outcome="refused", better="lower", clustering=None, slices=None, worst_groups={"permutations": 39}
+    )
+    assert [name for name, role in roles(result).items() if role == "feature"] == features
+    assert said[0] in result.document["warnings"]
+
+
+def test_a_column_that_a_person_names_is_a_feature_wherever_it_stands() -> None:
+    seen = look_at(wide(300))
+    features = [one.name for one in proposed(seen, roles={"f299": "feature"}).of_role("feature")]
+    assert features == [*(f"f{i}" for i in range(MOST_FEATURES)), "f299"]
+
+
+@pytest.mark.parametrize(("at_most", "looks"), [(1, 500), (300, 600)])
+def test_more_is_looked_at_where_more_is_asked_for(at_most: int, looks: int) -> None:
+    assert len(look_at(wide(700), at_most=at_most).columns) == looks + 2  # and the two that say what they are
