@@ -106,7 +106,7 @@ def audit_on(task: Record) -> Record:
 
 def cpu_of_children() -> float:
     """CPU seconds of all processes that this one started and that still run, and of what they started."""
-    import psutil  # type: ignore[import-untyped]
+    import psutil
 
     total = 0.0
     for one in psutil.Process().children(recursive=True):

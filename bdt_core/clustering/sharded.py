@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import sys
 import tempfile
 import threading
 import uuid
@@ -163,7 +164,7 @@ class Held:
         """Let the system take back the memory of rows that are in a file."""
         if self._map is not None:
             self.rows.forget()
-            if hasattr(self._map, "madvise"):
+            if sys.platform != "win32":
                 self._map.madvise(mmap.MADV_DONTNEED)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import shutil
+import sys
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -124,6 +125,10 @@ def in_words(size: int) -> str:
 
 
 def _of_machine() -> int:
+    if sys.platform == "win32":
+        import psutil  # Dagster brings it there
+
+        return int(psutil.virtual_memory().available)
     try:
         for line in Path("/proc/meminfo").read_text().splitlines():
             if line.startswith("MemAvailable:"):

@@ -41,7 +41,7 @@ def scratch_folder(name: str = COLUMNS) -> Iterator[Path]:
     remove_abandoned()
     try:
         folder = Path(tempfile.mkdtemp(prefix=name, dir=where))
-        lock = None if sys.platform == "win32" else _locked(folder)
+        lock = _locked(folder)
     except OSError as error:
         raise OutputError(
             f"{where} cannot take temporary files: {error.strerror}. Name another folder in the environment variable "
@@ -57,8 +57,6 @@ def scratch_folder(name: str = COLUMNS) -> Iterator[Path]:
 
 def remove_abandoned() -> list[Path]:
     """Remove folders of this user whose process has ended, on this machine; returns them."""
-    if sys.platform == "win32":
-        return []
     where = Path(tempfile.gettempdir())
     abandoned = [one for name in (COLUMNS, PAGE) for one in where.glob(f"{name}*") if _is_abandoned(one)]
     for folder in abandoned:
@@ -66,33 +64,37 @@ def remove_abandoned() -> list[Path]:
     return abandoned
 
 
-def _locked(folder: Path) -> int:
+def _locked(folder: Path) -> int | None:
     """Lock a folder; the lock goes with the process, and with those that it was forked into, however they end."""
-    assert sys.platform != "win32"
-    unnamed = folder / f"{_LOCK}.new"  # nobody finds the lock before it is held
-    lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
-    os.write(lock, socket.gethostname().encode())
-    fcntl.flock(lock, fcntl.LOCK_EX)
-    unnamed.rename(folder / _LOCK)
-    return lock
+    if sys.platform == "win32":
+        return None
+    else:  # noqa: RET505 - mypy takes what follows an if for reachable on every system
+        unnamed = folder / f"{_LOCK}.new"  # nobody finds the lock before it is held
+        lock = os.open(unnamed, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
+        os.write(lock, socket.gethostname().encode())
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        unnamed.rename(folder / _LOCK)
+        return lock
 
 
 def _is_abandoned(folder: Path) -> bool:
     """Whether it is this user's, of this machine, and nobody holds its lock."""
-    assert sys.platform != "win32"
-    try:
-        about = folder.lstat()
-        if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
-            return False
-        lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
-    except OSError:
-        return False  # just being made, or going
-    try:
-        if os.read(lock, 256) != socket.gethostname().encode():  # another machine's locks may not be seen from here
-            return False
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
+    if sys.platform == "win32":
         return False
-    finally:
-        os.close(lock)
-    return True
+    else:  # noqa: RET505 - as in _locked
+        try:
+            about = folder.lstat()
+            if not stat.S_ISDIR(about.st_mode) or about.st_uid != os.getuid():
+                return False
+            lock = os.open(folder / _LOCK, os.O_RDWR | os.O_NOFOLLOW)
+        except OSError:
+            return False  # just being made, or going
+        try:
+            if os.read(lock, 256) != socket.gethostname().encode():  # locks of another machine may not be seen here
+                return False
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            return False
+        finally:
+            os.close(lock)
+        return True

@@ -1,17 +1,18 @@
 """Process of its own that reads or audits a table, so that it can be stopped at any time.
 
-The process begins with `main` and the number of a connection: a task comes in, and what is to be told goes out. It
-prints nothing, and ends with whoever began it.
+The process begins with `main`: a task comes in by standard input, and what is to be told goes out by standard output,
+pickled, as both are on every system. It ends with whoever began it.
 """
 
 from __future__ import annotations
 
 import gc
 import os
+import pickle
 import sys
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass
-from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
 from typing import TYPE_CHECKING
@@ -142,10 +143,16 @@ class Audit:
 def main() -> None:
     """Do the task that comes in."""
     gc.set_threshold(50_000)  # as in the command line: most of what is imported stays
-    connection = Connection(int(sys.argv[1]))
-    task: Look | Audit = connection.recv()
-    Thread(target=_end_with_parent, args=(connection,), daemon=True).start()
-    connection.send(_ended(task, connection.send))
+    out = os.fdopen(os.dup(1), "wb")
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # what a library prints is no message
+    task: Look | Audit = pickle.load(sys.stdin.buffer)
+    Thread(target=_end_with_parent, daemon=True).start()
+
+    def tell(message: Message) -> None:
+        pickle.dump(message, out)
+        out.flush()
+
+    tell(_ended(task, tell))
     gc.freeze()  # nothing is kept, so nothing is looked through at the end
 
 
@@ -168,9 +175,8 @@ def problem_of(error: Exception) -> str:
             return str(BDTError(f"Unexpected error: {type(error).__name__}: {first_line}"))
 
 
-def _end_with_parent(connection: Connection) -> None:
+def _end_with_parent() -> None:
     """Nobody sends anything more: what can be read is the end."""
-    try:
-        connection.recv()
-    except (EOFError, OSError):
-        os._exit(1)
+    with suppress(OSError):
+        os.read(0, 1)
+    os._exit(1)

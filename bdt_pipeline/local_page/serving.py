@@ -5,6 +5,7 @@ from __future__ import annotations
 import secrets
 import signal
 import socket
+import sys
 import webbrowser
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -20,7 +21,11 @@ from bdt_pipeline.local_page.pages import Pages
 from bdt_pipeline.local_page.visit import Visit, linked
 
 HOST = "127.0.0.1"
-_ENDS = (signal.SIGTERM, signal.SIGHUP)
+if sys.platform == "win32":
+    _ENDS = (signal.SIGTERM, signal.SIGBREAK)
+else:
+    _ENDS = (signal.SIGTERM, signal.SIGHUP)
+"""What a system sends to end it, and when its terminal is closed."""
 _PATIENCE = 2
 """Seconds that are left to a browser that is being answered when the page ends."""
 

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import os
+import pickle
 import shutil
 import signal
 import subprocess
 import sys
 from contextlib import suppress
-from multiprocessing import Pipe
-from multiprocessing.connection import Connection
 from pathlib import Path
 from threading import Thread
+from typing import IO
 
 from bdt_core.said import say
 from bdt_pipeline.local_page.child import Audit, End, Failure, Look, Looked, Message, Notice, Step, Written
@@ -46,39 +46,48 @@ class Work:
         self.end: End | None = None
         self._temporary = temporary
         self._stopped = False
-        ours, theirs = Pipe()
         # Python looks for modules where this process does, and never in the folder of the table.
         path = os.pathsep.join(filter(None, sys.path))
         self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM, str(theirs.fileno())],
+            [sys.executable, "-P", "-c", _PROGRAM],
             cwd=folder,
             env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary)},
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.DEVNULL,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
-            pass_fds=[theirs.fileno()],
             start_new_session=True,
         )
-        theirs.close()
-        ours.send(task)
-        self._listener = Thread(target=self._listen, args=(ours,), daemon=True)
+        with suppress(OSError):  # it has ended already, which the listener tells
+            pickle.dump(task, self._to_it)
+            self._to_it.flush()
+        self._listener = Thread(target=self._listen, daemon=True)
         self._listener.start()
+
+    @property
+    def _to_it(self) -> IO[bytes]:
+        """Open as long as anybody waits for it; it ends when this is closed."""
+        assert self._process.stdin is not None
+        return self._process.stdin
+
+    @property
+    def _from_it(self) -> IO[bytes]:
+        assert self._process.stdout is not None
+        return self._process.stdout
 
     def stop(self) -> None:
         """End it, with all processes that it has begun; nothing of it is left."""
         self._stopped = True
-        with suppress(ProcessLookupError):
-            os.killpg(self._process.pid, signal.SIGKILL)
+        _kill(self._process)
         self._process.wait()
         self._listener.join()
         shutil.rmtree(self._temporary, ignore_errors=True)
 
-    def _listen(self, connection: Connection) -> None:
+    def _listen(self) -> None:
         end: End | None = None
         try:
-            with connection, suppress(EOFError, OSError):
+            with self._from_it as told, suppress(EOFError, OSError, pickle.UnpicklingError):
                 while end is None:
-                    message: Message = connection.recv()
+                    message: Message = pickle.load(told)
                     match message:
                         case Step():
                             self.step = message
@@ -88,12 +97,23 @@ class Work:
                             end = message
         finally:
             code = self._process.wait()
+            with suppress(OSError):
+                self._to_it.close()
             shutil.rmtree(self._temporary, ignore_errors=True)
             self.end = end or (None if self._stopped else Failure(_killed(code)))
 
 
+def _kill(process: subprocess.Popen[bytes]) -> None:
+    """End a process with all that it has begun."""
+    if sys.platform == "win32":
+        subprocess.run(["taskkill", "/t", "/f", "/pid", str(process.pid)], capture_output=True, check=False)
+    else:
+        with suppress(ProcessLookupError):
+            os.killpg(process.pid, signal.SIGKILL)
+
+
 def _killed(code: int) -> str:
-    if code == -signal.SIGKILL:
+    if sys.platform != "win32" and code == -signal.SIGKILL:
         return (
             "The work was ended from outside, as systems do when memory runs out. Close other programs, or take fewer "
             "rows or columns."

@@ -16,16 +16,18 @@ SEEN = """
 import os, sys, time
 
 if "local_page.child" in str(sys.orig_argv):
-    from multiprocessing.connection import Connection
+    import pickle
 
-    tell = Connection.send
+    dump = pickle.dump
 
-    def tell_and_wait(connection, told):
-        tell(connection, told)
-        while hasattr(told, "title") and not os.path.exists(os.path.join(os.environ["SEEN"], told.title)):
-            time.sleep(0.01)
+    def tell_and_wait(told, out, *arguments, **more):
+        dump(told, out, *arguments, **more)
+        if hasattr(told, "title"):
+            out.flush()
+            while not os.path.exists(os.path.join(os.environ["SEEN"], told.title)):
+                time.sleep(0.01)
 
-    Connection.send = tell_and_wait
+    pickle.dump = tell_and_wait
 """
 
 
