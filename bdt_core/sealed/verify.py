@@ -374,7 +374,7 @@ def _audited_again(document: Mapping[str, Any], made: Mapping[str, Any] | Text) 
     )
 
 
-def _differing(told: Any, made: Any, place: str = "") -> Iterator[str]:
+def _differing(reported: Any, made: Any, place: str = "") -> Iterator[str]:
     """Where two reports differ, by more than the last digits of which processors make different ones.
 
     Examples
@@ -382,15 +382,15 @@ def _differing(told: Any, made: Any, place: str = "") -> Iterator[str]:
     >>> list(_differing({"a": [1, {"b": 0.1 + 0.2}], "c": True}, {"a": [1, {"b": 0.3}], "c": 1}))
     ['c']
     """
-    if isinstance(told, dict) and isinstance(made, dict):
-        for name in {**told, **made}:  # no set: that has another order each time
-            yield from _differing(told.get(name), made.get(name), f"{place}.{name}".removeprefix("."))
-    elif isinstance(told, list) and isinstance(made, list) and len(told) == len(made):
-        for number, (one, other) in enumerate(zip(told, made, strict=True)):
-            yield from _differing(one, other, f"{place}[{number}]")
-    elif type(told) is float and type(made) is float and math.isclose(told, made, rel_tol=1e-9, abs_tol=1e-12):
+    if isinstance(reported, dict) and isinstance(made, dict):
+        for name in {**reported, **made}:  # no set: that has another order each time
+            yield from _differing(reported.get(name), made.get(name), f"{place}.{name}".removeprefix("."))
+    elif isinstance(reported, list) and isinstance(made, list) and len(reported) == len(made):
+        for number, (left, right) in enumerate(zip(reported, made, strict=True)):
+            yield from _differing(left, right, f"{place}[{number}]")
+    elif type(reported) is float and type(made) is float and math.isclose(reported, made, rel_tol=1e-9, abs_tol=1e-12):
         return
-    elif type(told) is not type(made) or told != made:
+    elif type(reported) is not type(made) or reported != made:
         yield place
 
 

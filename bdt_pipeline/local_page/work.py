@@ -85,9 +85,9 @@ class Work:
     def _listen(self) -> None:
         end: End | None = None
         try:
-            with self._from_it as told, suppress(EOFError, OSError, pickle.UnpicklingError):
+            with self._from_it as messages, suppress(EOFError, OSError, pickle.UnpicklingError):
                 while end is None:
-                    message: Message = pickle.load(told)
+                    message: Message = pickle.load(messages)
                     match message:
                         case Step():
                             self.step = message
