@@ -33,8 +33,12 @@ def outcome(read: Callable[[Source], pd.DataFrame], keys: dict[str, Any], folder
 
 def _type(column: pd.Series[Any]) -> str:
     if isinstance(column.dtype, pd.CategoricalDtype):
-        return f"category of {column.cat.categories.dtype}: {column.cat.categories.tolist()}"
-    return "text" if column.dtype == pd.Series(["x"]).dtype and column.dtype != object else str(column.dtype)
+        levels = column.cat.categories
+        return f"category of {_type(levels.to_series())}: {levels.tolist()}"
+    is_text = column.dtype == pd.Series(["x"]).dtype  # pandas 2 has no type of texts: they are objects among others
+    if is_text and column.dtype == object:
+        is_text = pd.api.types.infer_dtype(column, skipna=True) == "string"
+    return "text" if is_text else str(column.dtype)
 
 
 def _values(column: pd.Series[Any]) -> list[Any]:
