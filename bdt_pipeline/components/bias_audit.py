@@ -24,6 +24,7 @@ from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.scaffolder import BiasAuditScaffolder
+from bdt_pipeline.components.telemetry import say_that_telemetry_is_on
 from bdt_pipeline.components.translation import AssetAttributes, translation_of
 from bdt_pipeline.components.yaml_model import yaml_model
 from bdt_pipeline.resources.io_managers import stores
@@ -74,6 +75,7 @@ def bias_audit_definitions(
 def _definitions(
     audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
 ) -> dg.Definitions:
+    say_that_telemetry_is_on()
     schedule = build_schedule(audit)
     sensors = [build_inbox_sensor(audit), build_automation_sensor(audit), build_alert_sensor(audit)]
     return dg.Definitions(

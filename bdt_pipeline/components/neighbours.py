@@ -15,7 +15,7 @@ from bdt_core.harmless import harmless
 _WHOLE = ("defs.yaml", "defs.yml", "component.yaml", "definitions.py")
 """What makes one thing of a folder."""
 _BROKEN = "bdt/not_loaded"
-_CHECKED = "DAGSTER_IS_DEFS_VALIDATION_CLI"
+CHECKED = "DAGSTER_IS_DEFS_VALIDATION_CLI"
 """Dagster sets it where definitions are only looked at, as by `dg check defs`."""
 _WRITTEN_IN = (".py", ".yaml", ".yml")
 
@@ -52,7 +52,7 @@ def load_audits(path_within_project: Path) -> dg.Definitions:
         tree = dg.ComponentTree.for_project(path_within_project)
         audits = [_alone(tree, one) for one in _places(tree.defs_module_path)]
         broken = [one for defs in audits for one in defs.resolve_all_asset_specs() if one.tags.get(_BROKEN)]
-        if broken and os.environ.get(_CHECKED):
+        if broken and os.environ.get(CHECKED):
             raise dg.DagsterInvalidDefinitionError("\n".join(str(one.description) for one in broken)) from None
         return dg.Definitions.merge(get_library_json_enriched_defs(None), *audits)  # the pages of all components
 

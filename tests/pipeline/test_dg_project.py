@@ -15,6 +15,7 @@ import yaml
 
 import bdt_pipeline
 from bdt_core.spec import load_spec
+from bdt_pipeline.components.telemetry import TELEMETRY_IS_ON
 from tests import forked
 
 DG = Path(sys.executable).parent / "dg"
@@ -77,6 +78,7 @@ def test_what_is_scaffolded_passes_all_checks_at_once(project: Project, loans: p
     file = project.defs / "team" / "lending" / "defs.yaml"
     checked = [project.dg("check", what) for what in ("yaml", "defs")]
     assert [one.returncode for one in checked] == [0, 0], checked
+    assert TELEMETRY_IS_ON in checked[1].stdout + checked[1].stderr  # before anything has been started
     spec = load_spec(file)  # and so does `bdt audit` take it
     assert (spec.name, Path(spec.source.path or "").resolve()) == ("lending", project.root / "loans.csv")
     assert spec.protected == ["sex"]

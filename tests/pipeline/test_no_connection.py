@@ -5,10 +5,10 @@ from __future__ import annotations
 import ipaddress
 import json
 import os
+import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cache
@@ -19,6 +19,7 @@ import pandas as pd
 import pytest
 import yaml
 
+from bdt_pipeline.components.telemetry import TELEMETRY_IS_ON
 from tests.pipeline.conftest import loans_spec
 
 ROOT = Path(__file__).parents[2]
@@ -42,10 +43,10 @@ def watch(event, arguments):
 sys.addaudithook(watch)
 """
 DEV = """
-import fcntl, json, os, signal, socket, struct, subprocess, sys, time, urllib.request
+import fcntl, json, os, re, signal, socket, struct, subprocess, sys, time, urllib.request
 from tests.pipeline.ports import descendants, free_port, listening
 
-offline, seconds, *more = sys.argv[1:]
+offline, seconds, sends, *more = sys.argv[1:]
 if offline == "offline":
     fcntl.ioctl(socket.socket(), 0x8914, struct.pack("16sh14x", b"lo", 0x41))  # so that its processes hear each other
 port = free_port()
@@ -67,7 +68,12 @@ try:
         assert dev.poll() is None and time.monotonic() < until
         time.sleep(0.5)
     time.sleep(float(seconds))
+    while sends == "sends" and not os.path.exists(os.environ["TRIED"]):
+        assert dev.poll() is None and time.monotonic() < until
+        time.sleep(0.5)
     assert dev.poll() is None
+    page = urllib.request.urlopen(f"http://127.0.0.1:{port}/", timeout=300).read().decode()
+    print("the page has", re.search('"telemetryEnabled": [a-z]+', page)[0])
     if sys.platform == "linux":
         found = listening(descendants(dev.pid))
         print("listening:", json.dumps({"web": found.pop(port), "others": list(found.values())}))
@@ -182,14 +188,6 @@ def test_a_demonstration_of_another_case_and_language_is_recorded_where_dagster_
         assert instance.get_latest_materialization_event(dg.AssetKey(["grants", "bias_report"])) is not None
 
 
-INSTALLED = "bdt_pipeline_no_telemetry.pth"
-
-
-def test_what_is_installed_beside_the_packages() -> None:
-    wheel = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["hatch"]["build"]["targets"]["wheel"]
-    assert wheel["force-include"][f"bdt_pipeline/{INSTALLED}"] == INSTALLED
-
-
 @dataclass(frozen=True)
 class Dev:
     """What ``dagster dev`` has left."""
@@ -203,8 +201,8 @@ class Dev:
 def dev(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Callable[[str], Dev]:
     """The webserver, the daemon and the code server, until all is loaded: with ``--full`` for a minute longer.
 
-    Ours is the home that the README makes, in the folder of the project. A home of one's own says nothing of
-    telemetry; what is installed beside the packages does.
+    The README's home is in the folder of the project. One's own has the line that the warning asks for. Where nothing
+    is decided there is no dagster.yaml; if the network cannot be left, nothing is sent from there.
     """
     seconds = "60" if request.config.getoption("--full") else "2"
 
@@ -216,21 +214,23 @@ def dev(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
             for name, one in watched(folder).items()
             if not name.startswith("DAGSTER_") or name == "DAGSTER_HOME" or name.endswith("_TIMEOUT_SECONDS")
         }
-        if home == "ours":
-            shutil.copy(ROOT / "dagster.yaml", folder / "home")
-            more = []
-        else:
-            (folder / "installed").mkdir()
-            shutil.copy(ROOT / "bdt_pipeline" / INSTALLED, folder / "installed")
-            with (folder / "watch" / "sitecustomize.py").open("a") as file:
-                file.write(f"import site\nsite.addsitedir({str(folder / 'installed')!r})\n")
-            more = ["-m", "bdt_pipeline.definitions", "-h", "127.0.0.1"]
-        (folder / "dev.py").write_text(DEV)
         offline = network_can_be_left()
-        command = [sys.executable, str(folder / "dev.py"), "offline" if offline else "", seconds, *more]
+        more = [] if home == "README's" else ["-m", "bdt_pipeline.definitions", "-h", "127.0.0.1"]
+        if home == "README's":
+            shutil.copy(ROOT / "dagster.yaml", folder / "home")
+        elif home == "one's own":
+            (folder / "home" / "dagster.yaml").write_text(re.findall('"(telemetry: .+?)"', TELEMETRY_IS_ON)[0])
+        if home == "undecided" and not offline:
+            environment["DAGSTER_DISABLE_TELEMETRY"] = "yes"
+        else:  # whoever runs the tests may have set it, even for all of Python
+            with (folder / "watch" / "sitecustomize.py").open("a") as file:
+                file.write('os.environ.pop("DAGSTER_DISABLE_TELEMETRY", None)\n')
+        (folder / "dev.py").write_text(DEV)
+        told = ["offline" if offline else "", seconds, "sends" if offline and home == "undecided" else ""]
+        command = [sys.executable, str(folder / "dev.py"), *told, *more]
         done = subprocess.run(
             [*(OFFLINE if offline else []), *command],
-            cwd=ROOT if home == "ours" else folder, env=environment, capture_output=True, text=True, check=False,
+            cwd=ROOT if home == "README's" else folder, env=environment, capture_output=True, text=True, check=False,
         )  # fmt: skip
         assert done.returncode == 0, done.stdout[-3000:] + done.stderr[-3000:]
         return Dev(folder, offline, done)
@@ -238,19 +238,29 @@ def dev(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest
     return run
 
 
-@pytest.mark.parametrize("home", ["ours", "one's own"])
+@pytest.mark.parametrize("home", ["README's", "one's own"])
 def test_dagster_dev_calls_nobody(home: str, dev: Callable[[str], Dev]) -> None:
     found = dev(home)
     if found.offline:
         assert "nowhere to go: 0 0" in found.done.stdout  # of no process, whatever it is written in
     assert not (found.folder / "tried").exists(), (found.folder / "tried").read_text()
-    if home == "ours":
-        assert not list((found.folder / "user").rglob("*telemetry*"))
+    assert not list((found.folder / "user").rglob("*telemetry*"))
+    assert 'the page has "telemetryEnabled": false' in found.done.stdout  # else it loads a script from dagster.io
+    assert TELEMETRY_IS_ON not in found.done.stdout
+
+
+def test_who_decided_nothing_about_telemetry_is_told_at_the_start(dev: Callable[[str], Dev]) -> None:
+    """Dagster's processes are left alone, and so are other projects of the environment: they send, and we say it."""
+    found = dev("undecided")
+    assert found.done.stdout.count(TELEMETRY_IS_ON) == 1
+    assert 'the page has "telemetryEnabled": true' in found.done.stdout
+    if found.offline:
+        assert "telemetry.dagster.io" in (found.folder / "tried").read_text()  # so that the test above could fail
 
 
 @pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="needs /proc")
 def test_dagster_dev_is_reached_from_this_machine_only(dev: Callable[[str], Dev]) -> None:
     """As the README starts it, in the folder of the project."""
-    told = next(one for one in dev("ours").done.stdout.splitlines() if one.startswith("listening:"))
+    told = next(one for one in dev("README's").done.stdout.splitlines() if one.startswith("listening:"))
     found = json.loads(told.removeprefix("listening:"))
     assert all(ipaddress.ip_address(one).is_loopback for one in (found["web"], *found["others"])), found

@@ -84,13 +84,17 @@ def test_dagsters_storage_on_postgresql_can_be_copied_from_where_the_package_is(
     [
         "bdt_pipeline/dg.toml",
         "bdt_pipeline/proposed/spec.yaml.jinja",
-        "bdt_pipeline_no_telemetry.pth",
         "bdt_core/report/fonts/NotoSansDevanagari.ttf",
         "bdt_core/report/fonts/OFL.txt",
     ],
 )
 def test_what_is_read_at_run_time_is_there(name: str, wheel: zipfile.ZipFile) -> None:
     assert name in wheel.namelist()
+
+
+def test_nothing_is_installed_that_every_python_of_the_environment_would_run(wheel: zipfile.ZipFile) -> None:
+    tops = {one.partition("/")[0] for one in wheel.namelist()}
+    assert tops == {"bdt_core", "bdt_pipeline", f"bdt_pipeline-{PROJECT['version']}.dist-info"}
 
 
 def test_other_projects_find_the_component(wheel: zipfile.ZipFile) -> None:
