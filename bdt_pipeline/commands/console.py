@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from contextlib import contextmanager, nullcontext, suppress
+from contextlib import ExitStack, contextmanager, nullcontext, suppress
 from pathlib import Path
 from typing import Any, TextIO, cast
 
@@ -24,6 +26,9 @@ from bdt_core.sentences import with_sentences
 from bdt_core.spec.wording import guess_in_words
 from bdt_pipeline.commands.printing import Screen, put, screen
 
+if sys.platform != "win32":
+    import fcntl
+
 REPORTS = Path("bdt-reports")
 _COLORS = {"pass": "green", "fail": "red", "inconclusive": "yellow", "not_testable": "yellow", "no_limit": "yellow"}
 
@@ -38,21 +43,22 @@ def report_folder(asked: Path | None, name: str) -> Iterator[Path]:
     Raises
     ------
     OutputError
-        When it cannot be written, or holds a report already.
+        When it cannot be written, holds a report already, or another command is at work in it.
     """
-    try:
-        folder = _next_free(name) if asked is None else _own(asked)
-    except OSError as error:
-        raise OutputError(
-            f"The folder {asked or REPORTS} cannot be written: {error.strerror}. Name another one."
-        ) from None
-    try:
-        yield folder
-    finally:
-        with suppress(OSError):  # a folder goes only if it is empty
-            folder.rmdir()
-            if asked is None:
-                REPORTS.rmdir()
+    with ExitStack() as held:
+        try:
+            folder = _next_free(name) if asked is None else held.enter_context(_own(asked))
+        except OSError as error:
+            raise OutputError(
+                f"The folder {asked or REPORTS} cannot be written: {error.strerror}. Name another one."
+            ) from None
+        try:
+            yield folder
+        finally:
+            with suppress(OSError):  # a folder goes only if it is empty
+                folder.rmdir()
+                if asked is None:
+                    REPORTS.rmdir()
 
 
 def console(*, error: bool = False) -> Console:
@@ -209,17 +215,42 @@ def _next_free(name: str) -> Path:
         number += 1
 
 
-def _own(folder: Path) -> Path:
+@contextmanager
+def _own(folder: Path) -> Iterator[Path]:
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder} is a file. Name a folder for the report.")
-    if (folder / "report.json").exists():
-        raise OutputError(f"{folder} holds a report already, and reports are never overwritten. Name another folder.")
     folder.mkdir(parents=True, exist_ok=True)
-    remove_unfinished(folder)
-    probe = folder / ".bdt-write-test"
-    probe.touch()
-    probe.unlink()
-    return folder
+    with _locked(folder):
+        if (folder / "report.json").exists():
+            raise OutputError(
+                f"{folder} holds a report already, and reports are never overwritten. Name another folder."
+            )
+        remove_unfinished(folder)
+        probe = folder / ".bdt-write-test"
+        probe.touch()
+        probe.unlink()
+        yield folder
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
+    """Keep other commands from writing there, too; the lock is no file, and goes with the process however it ends."""
+    if sys.platform == "win32":  # where a folder cannot be locked
+        yield
+        return
+    lock = os.open(folder, os.O_RDONLY)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise OutputError(
+                f"Another command is writing a report to {folder}. Wait until it is done, or name another folder."
+            ) from None
+        except OSError:
+            pass  # a file system that knows no locks
+        yield
+    finally:
+        os.close(lock)
 
 
 class _Coloured:
