@@ -57,6 +57,7 @@ SAID = ("title", "language", "labels", "units", "about", "reference")
 _SERVED = re.compile(r"https?://[^\s/]+|\$\{\w+\}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
 _ALL_FROM_ENVIRONMENT = re.compile(r"([A-Za-z][A-Za-z0-9+.-]*://)?(\$\{\w+\}|[/:@?&=])*")
+_LONGEST_NAME = 100
 
 
 class BiasVariable(SpecSection):
@@ -586,6 +587,8 @@ class AuditSpec(SpecSection):
     def _name_is_an_identifier(cls, name: str) -> str:
         if not name.isascii() or not name.replace("_", "a").isalnum():
             raise ValueError("use letters, digits and _ only, as in credit_model_2")
+        if len(name) > _LONGEST_NAME:
+            raise ValueError(f"use at most {_LONGEST_NAME} characters: files and folders are called after it")
         return name
 
     @field_validator("seal")

@@ -124,6 +124,7 @@ def test_written_out_it_reads_back_the_same():
         ({"clustering": {"max_iter": 0}}, "clustering.max_iter", "greater than or equal to 1"),
         ({"split": {"test_size": 1.0}}, "split.test_size", "less than 1"),
         ({"name": "my audit"}, "name", "letters, digits and _"),
+        ({"name": "a" * 101}, "name", "at most 100 characters"),
         ({"bias_variable": {}}, "bias_variable", '"column"'),
         ({"bias_variable": {"derive": "error", "label": "y"}}, "bias_variable", 'needs "prediction"'),
         ({"bias_variable": {"derive": "error", "prediction": "y"}}, "bias_variable", 'needs "label"'),
