@@ -18,9 +18,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import yaml
 from typer.testing import CliRunner
 
 from bdt_core.errors import BDTError
+from bdt_core.harmless import harmless
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_pipeline.cli import app
 from tests.fuzz.inputs import CLARIFY, MANY_KEYS, SECRET, Files, Kind, people, write
@@ -98,7 +100,7 @@ def outcome_of(kind: Kind, seed: int, runs: float = _RUNS) -> Outcome:
         Share of tables that are audited as a whole; other kinds always are.
     """
     random_ = random.Random(f"{kind.name}-{seed}")
-    whole = kind.read is None or random_.random() < runs
+    whole = kind.read is None or (bool(kind.commands) and random_.random() < runs)
     files = mutated(kind, random_)
     return result_of(kind, seed, files, random_.choice(kind.commands) if whole else None)
 
@@ -201,7 +203,13 @@ def _refused(message: str, kind: Kind, files: Files, folder: Path) -> tuple[str,
         return VALUE, message
     its = [line for line in message.splitlines() if line.strip() and not line.startswith("Note")]
     said = "\n".join(its).replace(str(folder) + "/", "")
-    is_named = any(Path(one).name in said for one in files) or _PLACE.search(said) or re.search(r"\brows?\b", said)
+    is_named = (
+        any(harmless(Path(one).name) in said for one in files) or _PLACE.search(said) or re.search(r"\brows?\b", said)
+    )
+    if kind.form == "url" and not is_named:  # the address is the place
+        source = yaml.safe_load(files[kind.mutated])["source"]
+        inner = [one for value in source.values() for one in (value.values() if isinstance(value, dict) else [value])]
+        is_named = any(harmless(one)[:5] in said for one in inner)
     return (NAMED if is_named else UNNAMED), said
 
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import copy
+import dataclasses
 import datetime as dt
 import functools
 import gzip
 import io
 import json
+import pickle
 import sqlite3
 import zipfile
 from collections.abc import Callable
@@ -73,7 +75,7 @@ CLARIFY: dict[str, Any] = {
 }
 
 Files = dict[str, bytes]
-Form = Literal["text", "lines of JSON", "document", "frame", "bytes"]
+Form = Literal["text", "lines of JSON", "document", "frame", "bytes", "types", "in memory", "encoding", "names", "url"]
 
 
 @dataclass(frozen=True)
@@ -86,7 +88,8 @@ class Kind:
     mutated : str
         The file that is mutated; others are as they should be.
     form : str
-        What can be mutated in it beside bytes: separated text, a document of JSON or YAML, or a frame.
+        What can be mutated in it beside bytes: separated text, a document of JSON or YAML, or a frame; or what alone
+        is mutated: types of a frame's columns, a frame that is in memory, the encoding of a text, names, an address.
     files : callable
         Makes all files.
     commands : tuple of list of str
@@ -170,6 +173,17 @@ def _npy(array: Any) -> bytes:
     return file.getvalue()
 
 
+def _pickle(frame: pd.DataFrame) -> bytes:
+    """A frame as it is: types and index are part of it."""
+    return pickle.dumps(frame)
+
+
+def _accents() -> bytes:
+    """A text of which each encoding makes other bytes."""
+    names = {"north": "nørd", "south": "süd", "west": "Łódź"}
+    return _csv(people().replace({"region": names}))
+
+
 def _sqlite(frame: pd.DataFrame) -> bytes:
     with sqlite3.connect(":memory:") as base:
         base.execute(f"create table people ({', '.join(map(_identifier, frame.columns))})")
@@ -249,6 +263,49 @@ def _read(source: dict[str, Any]) -> Callable[[Path], pd.DataFrame]:
     return read
 
 
+def _read_encoded(folder: Path) -> pd.DataFrame:
+    """Read a text in any encoding: numbers are what they were, whatever became of letters."""
+    frame = _read({"path": "t.csv"})(folder)
+    if len(frame) == ROWS and "age" in frame:
+        assert frame["age"].tolist() == people()["age"].tolist(), "other numbers"
+    return frame
+
+
+def _read_named(folder: Path) -> pd.DataFrame:
+    """Read the table of a specification, and find every value where it was, under whatever name."""
+    from bdt_core.spec import load_spec
+    from bdt_core.table.sources import read_table
+
+    frame = read_table(load_spec(folder / "a.yaml").source)
+    assert frame.shape == people().shape, f"{frame.shape}"
+    assert frame.iloc[:, 0].tolist() == people()["age"].tolist(), "other numbers"
+    return frame
+
+
+def _read_address(folder: Path) -> pd.DataFrame:
+    """Read what a specification names; a server that it names is not there."""
+    from unittest.mock import patch
+
+    from bdt_core.spec import load_spec
+    from bdt_core.table.sources import read_table
+
+    nowhere = {"AWS_ENDPOINT_URL": "http://127.0.0.1:9", "AWS_MAX_ATTEMPTS": "1", "AWS_ACCESS_KEY_ID": "x"}
+    with patch.dict("os.environ", {**nowhere, "AWS_SECRET_ACCESS_KEY": "x", "AWS_EC2_METADATA_DISABLED": "true"}):
+        return read_table(load_spec(folder / "a.yaml").source)
+
+
+def _audit_in_memory(folder: Path) -> pd.DataFrame:
+    """Audit a frame; every row of it is counted, in all and by group."""
+    from bdt_core.audit import audit
+
+    frame = pickle.loads((folder / "t.pickle").read_bytes())
+    before = frame.copy(deep=True)
+    document = audit(frame, SPEC).document
+    assert document["data"]["rows"] == len(frame), f"{document['data']['rows']} of {len(frame)} rows"
+    pd.testing.assert_frame_equal(frame, before)
+    return frame
+
+
 def _read_as_clarify(folder: Path) -> pd.DataFrame:
     from bdt_core.clarify.config import read_analysis_config
     from bdt_core.clarify.data import read_clarify_data
@@ -264,7 +321,7 @@ def _table(kind: str, file: str, form: Form, of: Callable[[pd.DataFrame], bytes]
         form,
         lambda: {file: of(people()), "a.yaml": _spec(source=source)},
         (GATE, [*GATE, "--format", "github"], ["audit", "{folder}/a.yaml", "--out", "{folder}/out"]),
-        of if form == "frame" else None,
+        of if form in ("frame", "types") else None,
         _read(source),
     )
 
@@ -275,6 +332,10 @@ def kinds() -> dict[str, Kind]:
     sql = {"sql": "select * from people", "database": "sqlite:///t.db"}
     arrays = {"arrays": {"p": "t.npy"}}
     embedded = {"local_bias": {"group": "sex", "embeddings": "t.npy", "n_clusters": 2, "min_group_size": 2}}
+
+    def specified() -> Files:
+        return {"a.yaml": _spec(), "t.csv": _csv(people())}
+
     every = [
         _table("csv", "t.csv", "text", _csv),
         _table("csv_semicolon", "t.csv", "text", lambda one: _csv(one, sep=";", decimal=",")),
@@ -285,6 +346,11 @@ def kinds() -> dict[str, Kind]:
         _table("json_lines", "t.jsonl", "lines of JSON", _json_lines),
         _table("json_list", "t.json", "document", _json_list),
         _table("parquet", "t.parquet", "frame", _parquet),
+        _table("parquet_types", "t.parquet", "types", _parquet),
+        Kind("frame", "t.pickle", "in memory", lambda: {"t.pickle": _pickle(people())}, (), _pickle, _audit_in_memory),
+        dataclasses.replace(_table("encoding", "t.csv", "encoding", lambda _: _accents()), read=_read_encoded),
+        Kind("names", "a.yaml", "names", specified, (GATE,), None, _read_named),
+        Kind("url", "a.yaml", "url", specified, (), None, _read_address),
         _table("xlsx", "t.xlsx", "frame", _xlsx),
         _table("ods", "t.ods", "frame", _ods),
         _table("gz", "t.csv.gz", "frame", lambda one: gzip.compress(_csv(one), mtime=0)),

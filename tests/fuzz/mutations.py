@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pandas as pd
+import pyarrow as pa
 import yaml
 
 from tests.fuzz.inputs import Files, Kind
@@ -35,13 +36,17 @@ def mutated(kind: Kind, random_: random.Random) -> Files:
     """Files of a kind of which one was changed, once or a few times."""
     files = dict(kind.files())
     raw = files[kind.mutated]
+    if kind.form == "names":
+        return _named(random_)
+    if kind.form in ("url", "encoding"):
+        return files | {kind.mutated: (_of_address if kind.form == "url" else _of_encoding)(raw, random_)}
     changes = random_.choice((1, 1, 1, 2, 3))
-    if kind.form == "frame" and kind.of_frame is not None and random_.random() < 0.5:
+    if kind.of_frame is not None and (kind.form != "frame" or random_.random() < 0.5):
         from tests.fuzz.inputs import people
 
         frame = people()
         for _ in range(changes):
-            frame = random_.choice(FRAME)(frame, random_)
+            frame = random_.choice(FRAMES[kind.form])(frame, random_)
         try:
             raw = kind.of_frame(frame)
         except Exception:  # what cannot be written in this form is no input of it
@@ -279,4 +284,145 @@ def _replaced(frame: pd.DataFrame, place: int, column: Any) -> pd.DataFrame:
     return pd.concat(parts, axis=1)
 
 
+def _arrow_types(frame: pd.DataFrame, random_: random.Random) -> pd.DataFrame:
+    """Give a column another type of Arrow, with as much of its values as that can hold."""
+    place, made = random_.randrange(frame.shape[1]), random_.choice(ARROW)
+    column = pa.array(frame.iloc[:, place].tolist(), from_pandas=True)
+    try:
+        held = column.cast(made, safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        try:
+            held = pa.array(range(len(frame)), pa.int64()).cast(made, safe=False)
+        except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+            held = pa.nulls(len(frame), made)
+    return _replaced(frame, place, pd.Series(held, dtype=pd.ArrowDtype(made), index=frame.index))
+
+
+def _index(frame: pd.DataFrame, random_: random.Random) -> pd.DataFrame:
+    """Other labels of rows, and of columns: what no file has."""
+    names = list(frame.columns)
+    place = random_.randrange(len(names))
+    match random_.randrange(7):
+        case 0:
+            return frame.set_axis([0] * len(frame))
+        case 1:
+            return frame.set_index(names[place])
+        case 2:
+            return frame.set_index(names[:2])
+        case 3:
+            return frame.set_axis(pd.date_range("2026-01-01", periods=len(frame)))
+        case 4:
+            odd = random_.choice((0, None, float("nan"), ("a", 1), b"x", pd.Timestamp("2026-01-01"), True))
+            return frame.set_axis([odd if one == place else name for one, name in enumerate(names)], axis=1)
+        case 5:
+            return frame.set_axis(pd.MultiIndex.from_product([["top"], names]), axis=1)
+        case _:
+            return frame.iloc[:: random_.choice((-1, 2))]
+
+
+def _dtypes(frame: pd.DataFrame, random_: random.Random) -> pd.DataFrame:
+    """A column of pandas' own types: numbers, texts and categories that may be missing, sparse ones, periods."""
+    place, made = random_.randrange(frame.shape[1]), random_.choice(DTYPES)
+    try:
+        return _replaced(frame, place, frame.iloc[:, place].astype(made))
+    except (TypeError, ValueError):
+        return frame
+
+
 FRAME = (_names, _values, _values, _types, _rows)
+FRAMES = {
+    "frame": FRAME,
+    "types": (_arrow_types,),
+    "in memory": (*FRAME, _index, _index, _dtypes, _dtypes, _arrow_types, _arrow_types),
+}
+DTYPES = (
+    "Int8", "UInt64", "Float32", "float16", "boolean", "string", "category", "complex128", "object", "period[D]",
+    "datetime64[s]", "timedelta64[s]", "Sparse[int]", "Sparse[float]", "int8", "bool", "S5", "interval",
+)  # fmt: skip
+ARROW = (
+    pa.null(), pa.bool_(), pa.int8(), pa.uint64(), pa.float16(), pa.float32(), pa.decimal128(38, 3),
+    pa.decimal256(76, 0), pa.string(), pa.large_string(), pa.binary(), pa.binary(3), pa.large_binary(), pa.date32(),
+    pa.date64(), pa.time32("s"), pa.time64("ns"), pa.timestamp("s"), pa.timestamp("ns", "Europe/Amsterdam"),
+    pa.timestamp("us", "+23:59"), pa.duration("ms"), pa.dictionary(pa.int8(), pa.string()),
+    pa.dictionary(pa.int32(), pa.int64()), pa.list_(pa.int64()), pa.large_list(pa.string()), pa.list_(pa.int8(), 2),
+    pa.struct([("a", pa.int64()), ("b", pa.string())]), pa.struct([]), pa.map_(pa.string(), pa.int64()),
+)  # fmt: skip
+"""What a column of Parquet can be, and a column of a frame."""
+SPOKEN = (
+    *ENCODINGS, "utf-16-be", "utf-32-be", "cp1250", "cp1251", "cp1253", "cp1254", "cp1257", "cp437", "cp850", "cp852",
+    "iso8859-2", "iso8859-5", "iso8859-15", "mac-roman", "mac-latin2", "koi8-r", "shift_jis", "euc-jp", "iso2022-jp",
+    "gb18030", "big5", "euc-kr", "hz", "utf-8", "cp500", "cp1140", "punycode", "unicode-escape",
+)  # fmt: skip
+
+
+def _of_encoding(raw: bytes, random_: random.Random) -> bytes:
+    """The text in another encoding, with the mark of one, cut within a letter, or two encodings in one file."""
+    text, ways = raw.decode(), [random_.choice(SPOKEN) for _ in range(2)]
+    coded = text.encode(ways[0], "replace")
+    match random_.randrange(5):
+        case 0:
+            at = random_.randrange(text.index("\n"), len(text))
+            return text[:at].encode(ways[0], "replace") + text[at:].encode(ways[1], "replace")
+        case 1:
+            return random_.choice((b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")) + coded
+        case 2:
+            return coded[: random_.randrange(1, len(coded))]
+        case 3:
+            return of_text(raw, random_).decode("utf-8", "replace").encode(ways[0], "replace")
+        case _:
+            return coded
+
+
+SCHEMES = (
+    "http", "https", "file", "ftp", "sftp", "s3", "memory", "data", "sqlite", "sqlite+aiosqlite", "postgresql",
+    "postgresql+psycopg", "mysql", "oracle", "duckdb", "snowflake", "mssql+pyodbc", "zip", "github", "javascript",
+    "localhost", "HTTP", "c", "gs", "abfs", "demo", "\\\\host",
+)  # fmt: skip
+WHERE = (
+    "127.0.0.1:9", "[::1]:9", "127.0.0.1:99999", "127.0.0.1:x", "[::1", "u:secret@127.0.0.1:9", ":secret@127.0.0.1:9",
+    "u:${FUZZ}@127.0.0.1:9", "", "/", "%", "%zz", "%00", "..", "." * 300, "x" * 300, "\u202e", "é", "xn--", "a b",
+    "127.0.0.1:9@127.0.0.1:9", "#", "?", "0", "127.0.0.1:9\\", "\n",
+)  # fmt: skip
+
+
+def _of_address(raw: bytes, random_: random.Random) -> bytes:
+    """A specification whose table is at an address that leads nowhere."""
+    ends = random_.choice(("://", "://", "://", ":", ":/", ":///", "::"))
+    where = random_.choice(WHERE) if ends == "://" else random_.choice(WHERE).replace("secret", "")  # a path has none
+    tail = random_.choice(("", "/", "/t.csv", "/t.parquet", "/*", "/{partition}", "//t.db"))
+    tail += random_.choice(("", "", "?" + random_.choice(TOKENS), "#" + random_.choice(TOKENS)))
+    address = random_.choice(SCHEMES) + ends + where + tail
+    if ends == "://" and random_.random() < 0.1:
+        address += "?password=secret"
+    ways: tuple[dict[str, Any], ...] = (
+        {"path": address},
+        {"path": address},
+        {"sql": "select 1", "database": address},
+        {"path": "t.csv", "join": {"path": address, "key": "note"}},
+        {"path": "t.csv", "arrays": {"p": address}},
+        {"path": "t.csv", "storage_options": {"endpoint_url": address}},
+    )
+    spec = yaml.safe_load(raw) | {"source": random_.choice(ways)}
+    return yaml.safe_dump(spec, allow_unicode=True).encode(errors="replace")
+
+
+def _named(random_: random.Random) -> Files:
+    """A table, a file of it, levels and an audit of any names, which a specification writes as they are."""
+    from tests.fuzz.inputs import SPEC, people
+
+    def name() -> str:
+        return "".join(random_.choice(TOKENS) for _ in range(random_.choice((1, 1, 2)))) + random_.choice(("", "", "x"))
+
+    frame = people()
+    new = {one: name() if random_.random() < 0.5 else one for one in ("sex", "region", "y", "p")}
+    frame = frame.rename(columns=new).replace({new["sex"]: {"f": name(), "m": name()}})
+    file = name().replace("/", "_").replace("\0", "_")[:60].encode("utf-8", "replace").decode() + ".csv"
+    spec = SPEC | {
+        "name": name() if random_.random() < 0.2 else "people",
+        "source": {"path": file},
+        "bias_variable": {"derive": "error", "label": new["y"], "prediction": new["p"]},
+        "protected": [new["sex"]],
+        "gate": [{"metric": "selection_rate_difference", "facet": new["sex"], "max": 0.3}],
+    }
+    table = frame.to_csv(index=False, quoting=1).encode("utf-8", "replace")
+    return {"a.yaml": yaml.safe_dump(spec, allow_unicode=True).encode("utf-8", "replace"), file: table}
