@@ -11,6 +11,7 @@ NAMES = (
     "calibration",
     "contradictions",
     "cost_model",
+    "deaths",
     "definitions",
     "differencing",
     "fairness",

@@ -15,6 +15,7 @@ import pytest
 from bdt_core.errors import OutputError
 from bdt_core.sealed.ledger import FILE, HEAD, Chain, Ledger
 
+LINE_OF_ANOTHER = b'{"event":"begun","look":"7","previous":"","time":"2026-01-01T00:00:00Z"}'
 WRITER = """
 import sys
 from pathlib import Path
@@ -51,13 +52,14 @@ def test_lines_follow_one_another(ledger: Ledger) -> None:
         (lambda lines: [*lines[:2], lines[2].replace(b'"2"', b'"7"'), *lines[3:]], "before line 4 were changed"),
         (lambda lines: [*lines[:2], *lines[3:]], "before line 3 were changed"),
         (lambda lines: [lines[1], lines[0], *lines[2:]], "before line 1 were changed"),
+        (lambda lines: [*lines[:2], LINE_OF_ANOTHER, *lines[2:]], "before line 3 were changed"),
         (lambda lines: lines[:4], "missing at the end"),
         (lambda lines: [], "missing at the end"),
         (lambda lines: [*lines[:4], lines[4].replace(b'"4"', b'"7"')], "ends in other lines"),
         (lambda lines: [*lines[:3], b"{", *lines[4:]], "line 4 cannot be read"),
         (lambda lines: [*lines[:3], b"[1]", *lines[4:]], "line 4 cannot be read"),
     ],
-    ids=["edited", "taken out", "moved", "cut", "emptied", "last edited", "torn", "no event"],
+    ids=["edited", "taken out", "moved", "mixed", "cut", "emptied", "last edited", "torn", "no event"],
 )
 def test_what_was_changed_is_told(ledger: Ledger, change, told: str) -> None:
     lines = ledger.path.read_bytes().splitlines()
