@@ -237,20 +237,20 @@ def _locked(folder: Path) -> Iterator[None]:
     """Keep other commands from writing there, too; the lock is no file, and goes with the process however it ends."""
     if sys.platform == "win32":  # where a folder cannot be locked
         yield
-        return
-    lock = os.open(folder, os.O_RDONLY)
-    try:
+    else:
+        lock = os.open(folder, os.O_RDONLY)
         try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise OutputError(
-                f"Another command is writing a report to {folder}. Wait until it is done, or name another folder."
-            ) from None
-        except OSError:
-            pass  # a file system that knows no locks
-        yield
-    finally:
-        os.close(lock)
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise OutputError(
+                    f"Another command is writing a report to {folder}. Wait until it is done, or name another folder."
+                ) from None
+            except OSError:
+                pass  # a file system that knows no locks
+            yield
+        finally:
+            os.close(lock)
 
 
 class _Coloured:
