@@ -22,6 +22,7 @@ from bdt_core.spec.keywords import KEYWORDS, NOT_GIVEN
 from bdt_core.spec.wording import guess_in_words
 from bdt_core.stages import READING, SPLITTING, WRITING, Stage, Stages, StepProgress, stages_of
 from bdt_core.table.audit_table import BIAS_VARIABLE
+from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.typed import typed_as_audited
 from bdt_core.verdict import GateResult, Verdict
 from bdt_core.words import printable
@@ -96,14 +97,14 @@ class AuditResult(AuditFindings):
         """What a person should know of the table and of what was tested."""
         return Warnings(self.document["warnings"])
 
-    def members(self, frame: pd.DataFrame, *, as_read: bool = False) -> pd.DataFrame:
+    def members(self, frame: AnyTable, *, as_read: bool = False) -> pd.DataFrame:
         """Say of each row of the audited table in which cluster and in which findings it is.
 
         It names people: it is not for publication.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame, Arrow table or dict of columns
             The table that was audited, or one of other people with all of its columns.
         as_read : bool
             Whether it was read from the source of the audit, as all of it or a batch.
@@ -120,7 +121,7 @@ class AuditResult(AuditFindings):
         DataError
             A column is missing, or holds something else than in the audit.
         """
-        spec = self.test.spec
+        frame, spec = handed_over(frame), self.test.spec
         typed = typed_as_audited(frame, spec, self.test.columns, with_outcome=True, as_read=as_read)
         audited = typed[BIAS_VARIABLE].notna()
         if spec.missing == "drop":
@@ -233,7 +234,7 @@ def _in_form(document: dict[str, Any], publication: bool) -> dict[str, Any]:
 
 
 def audit(
-    data: pd.DataFrame | str | Path | None,
+    data: AnyTable | str | Path | None,
     spec: AuditSpec | dict[str, Any] | str | Path | None = None,
     *,
     stages: Stages | None = None,
@@ -305,8 +306,8 @@ def audit(
 
     Parameters
     ----------
-    data : DataFrame, path or None
-        The table; None reads the specification's own source.
+    data : DataFrame, Arrow table or dict of columns, path or None
+        The table, of pandas, Polars or any other library that knows Arrow; None reads the specification's own source.
     spec : AuditSpec, dict or path of a YAML file, optional
         What is audited, and how. Without one, the keywords below say it; with one, none of these may be given.
     stages : Stages, optional
@@ -475,11 +476,11 @@ def audit(
     """
     arguments = locals()
     given = {name: arguments[name] for name in KEYWORDS if arguments[name] is not NOT_GIVEN}
-    settled = _asked(spec, given | unknown, data, notice or unheard)
+    frame = None if data is None or isinstance(data, str | Path) else handed_over(data)
+    settled = _asked(spec, given | unknown, data if frame is None else frame, notice or unheard)
     stages = stages or Stages()
     announce = Announcer(progress)
     announce(READING)
-    frame = data if isinstance(data, pd.DataFrame) else None
     with stages.open_table(frame, settled, announce.rows, notice) as opened:
         return _audit(opened, settled, stages, announce, notice or unheard)
 

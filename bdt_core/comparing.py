@@ -15,6 +15,7 @@ from bdt_core.changes.reported import compare_reported_groups
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.stages import READING, Stages, stages_for
+from bdt_core.table.frames import AnyTable, handed_over
 
 ROW_NUMBER = "(row number)"
 """Column by which rows of one table are found again, where no key names persons."""
@@ -25,8 +26,8 @@ def compare(
     a: AnySpec,
     b: AnySpec,
     *,
-    data_a: pd.DataFrame | None = None,
-    data_b: pd.DataFrame | None = None,
+    data_a: AnyTable | None = None,
+    data_b: AnyTable | None = None,
     key: str | None = None,
     max_worse: float | None = None,
     stages: Stages | None = None,
@@ -44,7 +45,7 @@ def compare(
     a, b : AuditSpec, dict or path of a YAML file
         What is audited: A as it was, B as it is now. Declared groups, alpha and the smallest group are those of A;
         A's table is searched for who is worse off, and these people are followed.
-    data_a, data_b : DataFrame, optional
+    data_a, data_b : DataFrame, Arrow table or dict of columns, optional
         The tables, in place of the specifications' sources. Without `data_b` both are in `data_a`.
     key : str, optional
         Column that names the person in both tables; takes the place of ``split.key``.
@@ -84,7 +85,8 @@ def compare(
     _check_limit(max_worse)
     of_a, of_b = settled_spec(a, None), settled_spec(b, None)
     _check_fit(of_a, of_b)
-    frames = data_a, data_a if data_b is None else data_b
+    frame_a = None if data_a is None else handed_over(data_a)
+    frames = frame_a, frame_a if data_b is None or data_b is data_a else handed_over(data_b)
     one_table = frames[0] is frames[1] and (frames[0] is not None or of_a.source == of_b.source)
     if one_table:
         of_a, of_b = _without_measure_of(of_b, of_a), _without_measure_of(of_a, of_b)

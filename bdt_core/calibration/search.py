@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import numpy as np
-import pandas as pd
 
 from bdt_core.calibration.results import Calibration
 from bdt_core.calibration.scored_rows import EITHER_WAY, ScoredRows
@@ -14,10 +13,11 @@ from bdt_core.fairness.coding import Value, code_column, column, numbers
 from bdt_core.fairness.favourable import favourable
 from bdt_core.groups.scan.settings import SHARES, ScanSettings
 from bdt_core.table.blocks import frame_at_hand, refuse_taken, refuse_text
+from bdt_core.table.frames import AnyTable
 
 
 def find_miscalibrated_groups(
-    frame: pd.DataFrame,
+    frame: AnyTable,
     *,
     label: str,
     score: str,
@@ -34,7 +34,7 @@ def find_miscalibrated_groups(
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame, Arrow table or dict of columns
         Rows without a label or a score are left out.
     label : str
         Column with what really happened.
@@ -66,6 +66,8 @@ def find_miscalibrated_groups(
     ------
     SpecError
         A setting out of range.
+    SourceError
+        `frame` is no table.
     DataError
         A column does not exist or cannot be used for what it is named.
 

@@ -32,6 +32,7 @@ from bdt_core.fairness.flips import Distance, Sign
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.metric_results import BiasMetrics, group_name
 from bdt_core.metrics import CLARIFY
+from bdt_core.table.frames import AnyTable, handed_over
 
 
 @dataclass(frozen=True)
@@ -78,7 +79,7 @@ class ClarifyAnalysis:
 
 def clarify_analysis(
     config: ClarifyConfig,
-    frame: pd.DataFrame,
+    frame: AnyTable,
     *,
     signs: Sign = "paper",
     flip_distance: Distance = "standardised",
@@ -90,7 +91,7 @@ def clarify_analysis(
     Parameters
     ----------
     config : ClarifyConfig
-    frame : DataFrame
+    frame : DataFrame, Arrow table or dict of columns
         The data; columns are renamed to the configuration's headers when it has some.
     signs : {"paper", "smclarify"}
         Sign of the flip test.
@@ -123,7 +124,7 @@ def clarify_analysis(
     >>> found.analysis["pre_training_bias_metrics"]["facets"]["sex"][0]["metrics"][0]["value"]
     1.0
     """
-    frame = with_headers(frame, config)
+    frame = with_headers(handed_over(frame), config)
     remarks = list(config.remarks)
     chosen = dict(kinds or {})
     for name in chosen:

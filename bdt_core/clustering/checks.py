@@ -121,8 +121,6 @@ def bias_variable(y: Any, rows: int) -> npt.NDArray[np.float64]:
         raise DataError(
             "HBAC requires y to be passed, but the target y is None. y is the bias variable: one number per row."
         )
-    if hasattr(y, "to_numpy"):
-        y = y.to_numpy()
     y = np.asarray(y)
     if np.iscomplexobj(y):
         raise DataError("Complex data not supported: y, the bias variable, must hold real numbers.")

@@ -20,6 +20,7 @@ from bdt_core.result import AuditPart
 from bdt_core.said import Text
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.persons import count_persons
 from bdt_core.table.rows import Rows
 
@@ -139,12 +140,12 @@ class Clusters(AuditPart):
             columns["stability"] = [one.word for one in self.stability.clusters]
         return pd.DataFrame(columns)
 
-    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def members(self, frame: AnyTable) -> pd.DataFrame:
         """Which rows of a table belong to each cluster; each row belongs to one.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame, Arrow table or dict of columns
             With the features of the audit.
 
         Returns
@@ -157,6 +158,7 @@ class Clusters(AuditPart):
         DataError
             A column is missing, or holds something else than in the audit.
         """
+        frame = handed_over(frame)
         labels = self.labels(self._typed(frame))
         return pd.DataFrame({one.label: labels == one.label for one in self.train}, index=frame.index)
 

@@ -23,6 +23,7 @@ from bdt_core.clustering.tree import ClusterTree, finish, leaves_of
 from bdt_core.errors import DataError, SpecError
 from bdt_core.on_demand import lent
 from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind
+from bdt_core.table.frames import is_table
 from bdt_core.table.pool import threads
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
     def fit(
         self,
         X: Any,
-        y: Any,
+        y: Any = None,
         sample_weight: npt.ArrayLike | None = None,
         *,
         progress: Callable[[int, int], object] | None = None,
@@ -155,7 +156,7 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
 
         Parameters
         ----------
-        X : DataFrame, Arrow-compatible table (polars, pyarrow) or 2-d array of shape (n, p)
+        X : DataFrame, Arrow table or dict of columns, or 2-d array of shape (n, p)
             The features. Numbers may be missing, not infinite.
         y : array of shape (n,)
             The bias variable, a finite number for each row.
@@ -195,7 +196,7 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         )
         del frame  # as large as the data: not needed any more
         self.fit_encoded(table, outcome, encoder, method, progress=progress)
-        self._set_shape(named=_has_names(X))
+        self._set_shape(named=is_table(X))
         if sample_weight is not None:
             self.labels_ = self.predict(X)  # which gives training rows their label
         return self
@@ -519,7 +520,3 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         tags.input_tags.categorical = True
         tags.input_tags.string = True
         return tags
-
-
-def _has_names(table: Any) -> bool:
-    return hasattr(table, "columns") or hasattr(table, "__arrow_c_stream__")

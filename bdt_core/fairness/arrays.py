@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
-from bdt_core.errors import DataError
+from bdt_core.table.frames import handed_over, is_table, one_dimensional, refuse_lengths
 
 Y_TRUE, Y_PRED, SCORE, WEIGHT = "y_true", "y_pred", "score", "weight"
 GROUP = "group"
@@ -23,7 +23,7 @@ def table_of_arrays(
     Parameters
     ----------
     y_true, y_pred, score, weight : array of shape (n,), optional
-    groups : array or Series of shape (n,), array of shape (n, k), DataFrame or mapping of arrays
+    groups : array or Series of shape (n,), array of shape (n, k), table or mapping of arrays
 
     Returns
     -------
@@ -53,34 +53,20 @@ def table_of_arrays(
         columns[name] = name
         while columns[name] in named:
             columns[name] += "_"
-        named[columns[name]] = _one_dimensional(values, name)
-    lengths = {name: len(values) for name, values in named.items()}
-    if len(set(lengths.values())) > 1:
-        listed = ", ".join(f"{name} {n:,}" for name, n in lengths.items())
-        raise DataError(f"Arrays must have one value per row, and these differ in length: {listed}.")
+        named[columns[name]] = one_dimensional(values, name)
+    refuse_lengths(named, "Arrays")
     return pd.DataFrame(named), facet, columns
 
 
 def _named(groups: Any) -> dict[str, Any]:
     """Groups by name, without an index."""
-    if isinstance(groups, pd.DataFrame):
-        return {str(name): _one_dimensional(groups[name], str(name)) for name in groups.columns}
     if isinstance(groups, Mapping):
-        return {str(name): _one_dimensional(values, str(name)) for name, values in groups.items()}
+        return {str(name): one_dimensional(values, str(name)) for name, values in groups.items()}
+    if is_table(groups):
+        frame = handed_over(groups)
+        return {str(name): one_dimensional(frame[name], str(name)) for name in frame.columns}
     name = getattr(groups, "name", None)
     if np.ndim(groups) == 2:
         whole = np.asarray(groups)
         return {f"{GROUP}_{i + 1}": whole[:, i] for i in range(whole.shape[1])}
-    return {GROUP if name is None else str(name): _one_dimensional(groups, "groups")}
-
-
-def _one_dimensional(values: Any, name: str) -> Any:
-    """An array without the index that it may have: rows belong together by their order."""
-    if isinstance(values, pd.Series):
-        return values.reset_index(drop=True).array
-    if isinstance(values, pd.api.extensions.ExtensionArray):
-        return values
-    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
-    if array.ndim != 1:
-        raise DataError(f"{name} must have one value per row; its shape is {array.shape}.")
-    return array
+    return {GROUP if name is None else str(name): one_dimensional(groups, "groups")}

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, SpecError
 from bdt_core.fairness.coding import Coded, Threshold, code_column, column, level_order, numbers, smallest_unsigned
 from bdt_core.fairness.counts import FIXED_POINT, NO_SCORE, OUTSIDE, SCORE_BINS, CountTable, Group, group_order
+from bdt_core.table.frames import AnyTable, handed_over
 
 MAX_CELLS = 20_000_000
 TOO_MANY = (
@@ -29,7 +30,7 @@ _BLOCK = 1 << 16  # sums of fixed-point numbers stay exact in float64 over a blo
 
 
 def count_rows(
-    frame: pd.DataFrame,
+    frame: AnyTable,
     facets: str | Sequence[str],
     *,
     label: str | None = None,
@@ -43,7 +44,7 @@ def count_rows(
 
     Parameters
     ----------
-    frame : DataFrame, n rows
+    frame : DataFrame, Arrow table or dict of columns, n rows
     facets : str or sequence of str
         Facet columns; several make intersections, of which those that occur are kept.
     label, prediction : str, optional
@@ -83,7 +84,7 @@ def count_rows(
         raise SpecError(f"Expected one or more different facets; found {', '.join(names) or 'none'}.")
     if label is None and prediction is None:
         raise SpecError("Nothing to count: name a label, a prediction or both.")
-    cuts = dict(thresholds or {})
+    frame, cuts = handed_over(frame), dict(thresholds or {})
     groups, group_codes, declared = code_groups(frame, names, cuts)
     others = [
         Coded(np.zeros(0, dtype=np.uint8), (None,)) if name is None else code_column(frame, name, cuts.get(name))

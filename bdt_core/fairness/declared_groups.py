@@ -34,6 +34,7 @@ from bdt_core.said import AsItIs, Column, Text, joined, say
 from bdt_core.spec import AuditSpec, Significance, parse_spec
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.facts import holds_numbers
+from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks, in_one_frame
 from bdt_core.table.summaries import Drawn
 
@@ -216,12 +217,12 @@ class GroupMetrics(AuditPart):
             return super().plot(ax)
         return replace(self[facet or self.facets[0].metrics.facets], audit=self.audit).plot(ax)
 
-    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def members(self, frame: AnyTable) -> pd.DataFrame:
         """Which rows of a table belong to each group.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame, Arrow table or dict of columns
             With the columns of the facets.
 
         Returns
@@ -235,6 +236,7 @@ class GroupMetrics(AuditPart):
             A column is missing.
         """
         cuts = {name: Threshold(one) for name, one in self.spec.groups.thresholds.items()}
+        frame = handed_over(frame)
         named = frame.set_axis([str(one) for one in frame.columns], axis="columns")
         coded = {
             name: code_column(named, name, cuts.get(name))

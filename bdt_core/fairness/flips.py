@@ -19,6 +19,7 @@ from bdt_core.inference.persons import person_sums, shrink_of_mean
 from bdt_core.result import Result
 from bdt_core.said import Numeral, Text, say
 from bdt_core.table.facts import holds_numbers
+from bdt_core.table.frames import AnyTable, handed_over
 
 Sign = Literal["paper", "smclarify"]
 Distance = Literal["standardised", "raw"]
@@ -60,7 +61,7 @@ class FlipTest(Result):
 
 
 def flip_test(
-    features: pd.DataFrame,
+    features: AnyTable,
     in_d: NDArray[np.bool_],
     predicted: NDArray[np.bool_],
     *,
@@ -75,7 +76,7 @@ def flip_test(
 
     Parameters
     ----------
-    features : DataFrame, n rows
+    features : DataFrame, Arrow table or dict of columns, n rows
         Columns that make rows similar: the facet and the label do not belong here.
     in_d : ndarray of bool, shape (n,)
         Rows of d; all others are a.
@@ -133,6 +134,7 @@ def flip_test(
         raise SpecError(f'sign must be "paper" or "smclarify"; found "{sign}".')
     if distance not in ("standardised", "raw"):
         raise SpecError(f'distance must be "standardised" or "raw"; found "{distance}".')
+    features = handed_over(features)
     if not len(features) == len(in_d) == len(predicted):
         raise DataError("features, in_d and predicted must have one entry per row.")
     n_d, n_a = int(np.count_nonzero(in_d)), int(np.count_nonzero(~in_d))

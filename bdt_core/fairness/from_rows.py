@@ -26,6 +26,7 @@ from bdt_core.fairness.numeric_metrics import compare_by_numbers
 from bdt_core.fairness.numeric_sums import NumericColumns, hold_numbers
 from bdt_core.inference.persons import Persons
 from bdt_core.table.audit_table import KEY
+from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks
 
 if TYPE_CHECKING:
@@ -34,7 +35,7 @@ if TYPE_CHECKING:
 
 @overload
 def bias_metrics(
-    frame: pd.DataFrame,
+    frame: AnyTable,
     *,
     facet: str | Sequence[str],
     label: str | None = None,
@@ -108,13 +109,13 @@ def bias_metrics(
 
     Parameters
     ----------
-    frame : DataFrame, or array of shape (n,)
+    frame : DataFrame, Arrow table or dict of columns; or array of shape (n,)
         The table; or with `groups` what really happened (y_true), None where that is not known.
     y_pred : array of shape (n,), optional
         With `groups`: what the algorithm said.
     facet : str or sequence of str
         Protected attribute, of a table; several make intersections.
-    groups : array or Series of shape (n,), DataFrame or mapping of arrays
+    groups : array or Series of shape (n,), table or mapping of arrays
         Protected attribute, of arrays; several columns make intersections. Without a name it is called "group".
     label, prediction : str, optional
         What really happened, and what the algorithm said; at least one of them.
@@ -192,6 +193,8 @@ def bias_metrics(
             'Name the column of groups, as in bias_metrics(frame, facet="sex", label="hired"), or give arrays, as in '
             "bias_metrics(y_true, y_pred, groups=sex)."
         )
+    else:
+        frame = handed_over(frame)
     of_decisions = {
         "positive": None if isinstance(positive, int) and positive == 1 else positive,
         "positive_prediction": positive_prediction,

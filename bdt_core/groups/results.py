@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from bdt_core import words
 from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.result import AuditPart
+from bdt_core.table.frames import AnyTable, handed_over
 
 
 class OfConditions:
@@ -33,12 +34,12 @@ class OfConditions:
         """The conditions, readable."""
         return words.all_of([one.words for one in self.conditions])
 
-    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    def members(self, frame: AnyTable) -> NDArray[np.bool_]:
         """Which rows of a table belong to the group.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame, Arrow table or dict of columns
             With the columns of the conditions.
 
         Returns
@@ -50,7 +51,7 @@ class OfConditions:
         DataError
             A column is missing, or not numeric where it was.
         """
-        return members(frame, self.conditions)
+        return members(handed_over(frame), self.conditions)
 
 
 class GroupsFound(AuditPart):
@@ -61,12 +62,12 @@ class GroupsFound(AuditPart):
         """Groups that fare worse for sure, as they are told."""
         raise NotImplementedError
 
-    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def members(self, frame: AnyTable) -> pd.DataFrame:
         """Which rows of a table belong to each confirmed group.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame, Arrow table or dict of columns
             With the columns that were searched.
 
         Returns
@@ -79,5 +80,6 @@ class GroupsFound(AuditPart):
         DataError
             A column is missing, or not numeric where it was.
         """
+        frame = handed_over(frame)
         typed = self._typed(frame)
         return pd.DataFrame({one.words: one.members(typed) for one in self._confirmed}, index=frame.index)

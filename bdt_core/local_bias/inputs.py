@@ -12,6 +12,7 @@ from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.local_bias.metrics import Floats, LocalOutcome
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.table.encoding import level_name
+from bdt_core.table.frames import handed_over, is_table
 
 _LARGEST = {"float32": 1e15, "float64": 1e140}
 
@@ -57,7 +58,7 @@ def group_codes(group: Any, rows: int) -> tuple[tuple[str, ...], npt.NDArray[np.
     """
     if group is None:
         raise DataError("group is not given: LOGAN compares groups and needs the group of each row.")
-    values = np.asarray(group.to_numpy() if hasattr(group, "to_numpy") else group, dtype=object)
+    values = np.asarray(group, dtype=object)
     _one_per_row(values, "group", rows)
     missing = sum(one is None or one != one for one in values)
     if missing:
@@ -79,10 +80,11 @@ def checked_matrix(X: Any, dtype: str | None = None) -> tuple[npt.NDArray[np.flo
     DataError for what is not two-dimensional, empty, not numeric, or has values that are missing, infinite or too large
     to square.
     """
+    X = handed_over(X) if is_table(X) else X
     names = tuple(map(str, X.columns)) if hasattr(X, "columns") else None
     if scipy.sparse.issparse(X):
         raise DataError("X is sparse, and sparse input is not supported. Use X.toarray() where it fits into memory.")
-    array = np.asarray(X.to_numpy() if hasattr(X, "to_numpy") else X)
+    array = np.asarray(X)
     if np.iscomplexobj(array):
         raise DataError("Complex data not supported: X must hold real numbers.")
     if array.ndim == 1:
@@ -125,7 +127,7 @@ def _binary(values: Any, name: str, rows: int, needed_by: str | None = None) -> 
             if needed_by != "accuracy"
             else 'Metric "accuracy" needs correct, or y_true and y_pred: one 0 or 1 per row.'
         )
-    array = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+    array = np.asarray(values)
     _one_per_row(array, name, rows)
     try:
         numbers = array.astype(np.float64)
@@ -144,7 +146,7 @@ def _scores(values: Any, rows: int) -> Floats:
     if values is None:
         raise DataError('y_score is not given: metric "auc" needs it, one number per row.')
     try:
-        scores = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values).astype(np.float64)
+        scores = np.asarray(values).astype(np.float64)
     except (TypeError, ValueError):
         raise DataError("y_score must hold numbers, one per row, none missing.") from None
     _one_per_row(scores, "y_score", rows)

@@ -179,7 +179,7 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : DataFrame or 2-d array of shape (n, p)
+        X : DataFrame, Arrow table or dict of columns, or 2-d array of shape (n, p)
             Numbers, all finite. float32 is searched in float32, everything else in float64. Columns are not scaled.
         correct : array of shape (n,), optional
             Whether each prediction was right, for metric "accuracy"; y_true and y_pred will do as well.
@@ -261,7 +261,7 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X : DataFrame or 2-d array of shape (m, p)
+        X : DataFrame, Arrow table or dict of columns, or 2-d array of shape (m, p)
             Columns in the order of the training rows.
 
         Returns

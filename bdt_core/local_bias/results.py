@@ -244,7 +244,7 @@ class LocalBias(AuditPart):
 
         Parameters
         ----------
-        X : DataFrame or 2-d array of shape (n, p)
+        X : DataFrame, Arrow table or dict of columns, or 2-d array of shape (n, p)
         method : {"logan", "kmeans"}
 
         Returns

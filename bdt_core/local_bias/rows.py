@@ -15,6 +15,7 @@ from bdt_core.local_bias.inputs import group_codes, outcome_of
 from bdt_core.local_bias.metrics import Integers, LocalMetrics, LocalOutcome, metric_by_group
 from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.table.encoding import Encoder, level_name
+from bdt_core.table.frames import AnyTable, handed_over, is_table
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class LocalRows:
 
     Attributes
     ----------
-    X : DataFrame or 2-d array of shape (n, p)
+    X : DataFrame, Arrow table or dict of columns, or 2-d array of shape (n, p)
         Features, which are encoded and standardised on the train rows, or embeddings, which are taken as they are.
     group : array of shape (n,)
         Rows without a group are left out, and counted.
@@ -34,7 +35,7 @@ class LocalRows:
         hands between persons where chance is asked, and columns are compared by persons.
     texts : sequence of str, optional
         What the rows say: clusters are then described by their words.
-    features : DataFrame of shape (n, q), optional
+    features : DataFrame, Arrow table or dict of columns, shape (n, q), optional
         Columns by which clusters are described; by default X, where it is a table.
     """
 
@@ -46,7 +47,7 @@ class LocalRows:
     y_pred: Any = None
     y_score: Any = None
     texts: Sequence[str] | None = None
-    features: pd.DataFrame | None = None
+    features: AnyTable | None = None
 
 
 @dataclass(frozen=True)
@@ -147,14 +148,14 @@ def read_sides(train: LocalRows, test: LocalRows, settings: LocalBiasSettings) -
 
 def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
     """Check the arrays' lengths and leave out rows with anything missing."""
-    X = part.X if isinstance(part.X, pd.DataFrame) else np.asarray(part.X)
+    X = handed_over(part.X) if is_table(part.X) else np.asarray(part.X)
     rows = len(X)
     arrays = {"group": part.group} | {
         key: getattr(part, key) for key in ("correct", "y_true", "y_pred", "y_score") if getattr(part, key) is not None
     }
     columns: dict[str, NDArray[Any]] = {}
     for key, values in arrays.items():
-        columns[key] = np.asarray(values.to_numpy() if hasattr(values, "to_numpy") else values)
+        columns[key] = np.asarray(values)
         if columns[key].ndim != 1 or len(columns[key]) != rows:
             raise DataError(
                 f"In the {name} part X has {rows:,} rows and {key} has {len(columns[key]):,}: the same rows are needed "
@@ -162,7 +163,8 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
             )
     if part.texts is not None and len(part.texts) != rows:
         raise DataError(f"In the {name} part X has {rows:,} rows and there are {len(part.texts):,} texts.")
-    features = X if part.features is None and isinstance(X, pd.DataFrame) else part.features
+    features = part.features if isinstance(X, np.ndarray) or part.features is not None else X
+    features = None if features is None else handed_over(features)
     if features is not None and len(features) != rows:
         raise DataError(f"In the {name} part X has {rows:,} rows and features has {len(features):,}.")
     kept = np.ones(rows, dtype=bool)

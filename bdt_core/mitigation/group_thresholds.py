@@ -127,7 +127,11 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
         self.randomized = randomized
 
     def fit(
-        self, scores: ArrayLike, labels: ArrayLike, group: ArrayLike, sample_weight: ArrayLike | None = None
+        self,
+        scores: ArrayLike,
+        labels: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        sample_weight: ArrayLike | None = None,
     ) -> Self:
         """Find the thresholds.
 
@@ -157,6 +161,9 @@ class GroupThresholds(BaseEstimator):  # type: ignore[misc]
             in which the constrained rate is undefined.
         """
         checked_settings(self.constraint, float(self.tolerance), self.objective, self.randomized)
+        if labels is None or group is None:
+            lacking = "labels, whether each outcome was positive" if labels is None else "the group of each row"
+            raise DataError(f"GroupThresholds.fit takes scores, labels and group, and was not given {lacking}.")
         curves = checked_curves(scores, labels, group, sample_weight)
         checked_rates(curves, self.constraint)
         best = self._search(curves)

@@ -40,6 +40,7 @@ from bdt_core.mitigation.reweighing import reweigh
 from bdt_core.said import Numeral, of_ours, say
 from bdt_core.spec import GATE_METRICS, AuditSpec, MitigationSection
 from bdt_core.table.audit_table import KEY
+from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.rows import Rows
 from bdt_core.table.summaries import rows_at_hand
 
@@ -90,12 +91,12 @@ def settings_of(spec: AuditSpec, section: MitigationSection, features: list[str]
     )
 
 
-def mitigate(train: pd.DataFrame, test: pd.DataFrame, settings: MitigationSettings) -> Mitigation:
+def mitigate(train: AnyTable, test: AnyTable, settings: MitigationSettings) -> Mitigation:
     """Choose thresholds per group on the train rows and measure on the test rows what they change.
 
     Parameters
     ----------
-    train, test : DataFrame
+    train, test : DataFrame, Arrow table or dict of columns
         With the columns that the settings name.
     settings : MitigationSettings
 
@@ -125,6 +126,7 @@ def mitigate(train: pd.DataFrame, test: pd.DataFrame, settings: MitigationSettin
     >>> found.thresholds.gap.before.estimate > found.thresholds.gap.after.estimate
     True
     """
+    train, test = handed_over(train), handed_over(test)
     fit_rows, judge_rows = read_decisions(train, settings), read_decisions(test, settings)
     taking_part, left_out = _taking_part(fit_rows, judge_rows, settings)
     fit_part, judge_part = fit_rows.of(taking_part), judge_rows.of(taking_part)

@@ -20,6 +20,7 @@ from bdt_core.mitigation.checks import in_order, persons_of_rows
 from bdt_core.mitigation.reweighing import cell_counts, expected_counts
 from bdt_core.result import Result
 from bdt_core.table.facts import holds_numbers
+from bdt_core.table.frames import AnyTable, handed_over
 
 Measure = Literal["Cramér's V, bias-corrected", "AUC", "rank correlation"]
 
@@ -82,7 +83,7 @@ class ProxyTable(Result):
 
 
 def proxy_table(
-    frame: pd.DataFrame,
+    frame: AnyTable,
     features: Sequence[str],
     protected: Sequence[str],
     *,
@@ -93,7 +94,7 @@ def proxy_table(
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame, Arrow table or dict of columns
     features, protected : sequence of str
         Columns. Numeric ones with more than two values are taken as numbers, all others as categories.
     alpha : float
@@ -131,7 +132,7 @@ def proxy_table(
     >>> [(one.feature, one.measure, round(one.strength, 2)) for one in found.proxies]
     [('job', "Cramér's V, bias-corrected", 1.0), ('age', 'AUC', 0.02)]
     """
-    confidence = 1.0 - fraction(alpha, "alpha")
+    frame, confidence = handed_over(frame), 1.0 - fraction(alpha, "alpha")
     columns = {name: column(frame, name) for name in dict.fromkeys([*features, *protected])}
     numeric = {name: _is_number(one) for name, one in columns.items()}
     proxies, who = [], None if person is None else persons_of_rows(frame, person)

@@ -25,6 +25,7 @@ from bdt_core.spec.audit_spec import MOST_FEATURES
 from bdt_core.spec.gate import RULED_OUT_FROM
 from bdt_core.table.batches import open_batches
 from bdt_core.table.bias_variable import bias_variable
+from bdt_core.table.frames import AnyTable
 from bdt_core.table.leaks import explained, telling_columns
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, not_searched, settle_type
@@ -206,12 +207,12 @@ def listed(names: list[str]) -> str:
     return ", ".join(names[:_MANY]) + more
 
 
-def propose(source: Source | pd.DataFrame) -> Proposal:
+def propose(source: Source | AnyTable) -> Proposal:
     """Say what a table seems to be about, so that it can be audited.
 
     Parameters
     ----------
-    source : Source or DataFrame
+    source : Source, DataFrame, Arrow table or dict of columns
         A file is read in blocks; all rows are counted, and what needs whole rows is looked at in a sample.
 
     Returns
@@ -239,12 +240,12 @@ def propose(source: Source | pd.DataFrame) -> Proposal:
     return proposed(look_at(source))
 
 
-def look_at(source: Source | pd.DataFrame, also: Collection[str] = (), at_most: int = MOST_FEATURES) -> Glance:
+def look_at(source: Source | AnyTable, also: Collection[str] = (), at_most: int = MOST_FEATURES) -> Glance:
     """Look at a table once, so that several proposals can be made of it.
 
     Parameters
     ----------
-    source : Source or DataFrame
+    source : Source, DataFrame, Arrow table or dict of columns
     also : collection of str
         Columns that are looked at even where there are too many to look at all.
     at_most : int

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 from typing import Any
 
-import pandas as pd
-
 from bdt_core.errors import DataError
 from bdt_core.proposal.measured import chosen
 from bdt_core.proposal.proposal import Proposal, Role, look_at, proposed
 from bdt_core.spec import AuditSpec, Features, Source
+from bdt_core.table.frames import AnyTable
 
 
-def with_proposed_roles(spec: AuditSpec, table: Source | pd.DataFrame) -> tuple[AuditSpec, Proposal | None]:
+def with_proposed_roles(spec: AuditSpec, table: Source | AnyTable) -> tuple[AuditSpec, Proposal | None]:
     """Fill in what a specification leaves open as `bdt init` would, so that every way in gives the same answer.
 
     Parameters
     ----------
     spec : AuditSpec
         As somebody gave it by keywords or options. Whoever lists ``features.include`` has decided.
-    table : Source or DataFrame
+    table : Source, DataFrame, Arrow table or dict of columns
 
     Returns
     -------

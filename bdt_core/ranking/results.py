@@ -20,6 +20,7 @@ from bdt_core.local_bias.topics import FeatureDifference
 from bdt_core.result import InAudit, Plotted, Result, Shown
 from bdt_core.said import Text
 from bdt_core.spec import FoundBy
+from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.summaries import Drawn
 
 Members = Callable[[pd.DataFrame], NDArray[np.bool_]]
@@ -157,12 +158,12 @@ class Finding:
             return float(self.rows)
         return self.rows * self.remaining.overlap if self.remaining.has_people_alike else 0.0
 
-    def members(self, frame: pd.DataFrame) -> NDArray[np.bool_]:
+    def members(self, frame: AnyTable) -> NDArray[np.bool_]:
         """Which rows of a table belong to them.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame, Arrow table or dict of columns
             With the columns that the audit used.
 
         Returns
@@ -175,6 +176,7 @@ class Finding:
             A column is missing; it is a cluster that was read back from a file, which has its words only; or a place
             among embeddings in a file, which the table does not tell.
         """
+        frame = handed_over(frame)
         if self.embeddings is not None:
             raise DataError(
                 f'"{self.who}" is a place among the embeddings in {self.embeddings}, which no column tells: '
@@ -245,12 +247,12 @@ class FindingList(Shown, Plotted, tuple[Finding, ...]):
             }
         )
 
-    def members(self, frame: pd.DataFrame) -> pd.DataFrame:
+    def members(self, frame: AnyTable) -> pd.DataFrame:
         """Which rows of a table belong to each finding.
 
         Parameters
         ----------
-        frame : DataFrame
+        frame : DataFrame, Arrow table or dict of columns
             With the columns that the audit used: the table that was audited, or other people.
 
         Returns
@@ -264,6 +266,7 @@ class FindingList(Shown, Plotted, tuple[Finding, ...]):
         DataError
             A column is missing, or holds something else than in the audit.
         """
+        frame = handed_over(frame)
         typed = frame if self.audit is None else self.audit.typed(frame)
         inside = {
             f"finding {number}: {one.who}": one.members(typed)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import numpy as np
 import pandas as pd
@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from bdt_core.errors import DataError, SpecError
 from bdt_core.inference.summaries import Centring, Scale, SeenValues, look
 from bdt_core.table.audit_table import BIAS_VARIABLE
+from bdt_core.table.frames import AnyTable, handed_over
 
 T = TypeVar("T")
 OUTCOME = BIAS_VARIABLE
@@ -54,13 +55,12 @@ class OneBlock:
         return self
 
 
-def frame_at_hand(frame: Any, what: str) -> pd.DataFrame:
+def frame_at_hand(frame: AnyTable, what: str) -> pd.DataFrame:
     """A table that somebody hands over to be searched, its columns called by texts."""
-    if not isinstance(frame, pd.DataFrame):
-        raise DataError(f"{what} must be a pandas DataFrame; found {type(frame).__name__}.")
-    if not len(frame):
+    table = handed_over(frame)
+    if not len(table):
         raise DataError(f"{what} has no rows.")
-    return frame.rename(columns=str)
+    return table.rename(columns=str)
 
 
 def refuse_text(names: Sequence[str] | None, what: str) -> None:

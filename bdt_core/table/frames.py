@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
@@ -14,7 +14,11 @@ from bdt_core.errors import DataError, SourceError, UnreachableError, did_you_me
 
 Kind = Literal["numeric", "categorical"]
 
-_TABLE = "a DataFrame (pandas or Polars), an Arrow table or the path of a file"
+_TABLE = "a DataFrame (pandas or Polars), an Arrow table, a dict of columns or the path of a file"
+
+AnyTable: TypeAlias = Any
+"""What every entrance takes: a DataFrame of pandas or Polars, an Arrow table, anything else with the Arrow PyCapsule
+interface (such as a relation of DuckDB), or a dict of columns. `handed_over` makes a DataFrame of it."""
 
 
 def as_frame(table: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
@@ -22,7 +26,7 @@ def as_frame(table: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
 
     Parameters
     ----------
-    table : DataFrame, object with ``__arrow_c_stream__`` (polars, pyarrow, DuckDB), or 2-d array
+    table : AnyTable, or 2-d array
         Columns of an array are called x0, x1, ...
     names : tuple of str, optional
         The columns that must be there; the frame comes back with these and in this order.
@@ -61,12 +65,12 @@ def as_frame(table: Any, names: tuple[str, ...] | None = None) -> pd.DataFrame:
     return frame[list(names)]
 
 
-def handed_over(table: Any) -> pd.DataFrame:
+def handed_over(table: AnyTable) -> pd.DataFrame:
     """A table that is in memory already, as a DataFrame.
 
     Parameters
     ----------
-    table : DataFrame, Arrow table, Polars frame, or anything else with the Arrow PyCapsule interface
+    table : DataFrame, Arrow table, Polars frame, anything else with the Arrow PyCapsule interface, or dict of columns
 
     Raises
     ------
@@ -76,17 +80,104 @@ def handed_over(table: Any) -> pd.DataFrame:
         It is None, or several tables by the names of their parts.
     """
     if isinstance(table, pd.DataFrame):
-        return table
+        return _without_arrow_types(table)
     _refuse_none_or_several(table)
+    if isinstance(table, Mapping):
+        return _of_columns(table)
     if hasattr(table, "collect"):  # a lazy frame of Polars
         table = table.collect()
-    if hasattr(table, "__arrow_c_stream__"):
+    if _is_arrow(table):
         import pyarrow as pa
 
-        with suppress(pa.ArrowInvalid):  # one column alone has the interface, too
+        with suppress(pa.ArrowInvalid, TypeError):  # one column alone has the interface, too
             frame: pd.DataFrame = pa.table(table).to_pandas()
             return frame
     raise SourceError(f"A {type(table).__name__} is not a table. Expected {_TABLE}.")
+
+
+def is_table(value: Any) -> bool:
+    """Whether something has named columns: `handed_over` takes it, or says what is wrong with it.
+
+    Examples
+    --------
+    >>> is_table(pd.DataFrame({"a": [1]})), is_table({"a": [1]}), is_table(pd.Series([1])), is_table(np.ones((2, 2)))
+    (True, True, False, False)
+    """
+    if hasattr(value, "toarray"):  # some sparse matrices are dicts
+        return False
+    is_stream = hasattr(value, "__arrow_c_stream__") and not hasattr(value, "__len__")  # as a column alone is none
+    return isinstance(value, Mapping) or hasattr(type(value), "columns") or is_stream
+
+
+def one_dimensional(values: Any, name: str) -> Any:
+    """A column without the index that it may have: rows belong together by their order.
+
+    Raises
+    ------
+    DataError
+        It has not one dimension.
+    """
+    if isinstance(values, pd.Series):
+        return values.reset_index(drop=True).array
+    if isinstance(values, pd.api.extensions.ExtensionArray):
+        return values
+    if _is_arrow(values) and not is_table(values):
+        import pyarrow as pa
+
+        chunked = hasattr(values, "__arrow_c_stream__")
+        return (pa.chunked_array(values) if chunked else pa.array(values)).to_pandas().array
+    array = np.asarray(values)
+    if array.ndim != 1:
+        raise DataError(f"{name} must have one value per row; its shape is {array.shape}.")
+    return array
+
+
+def refuse_lengths(columns: Mapping[str, Any], what: str) -> None:
+    """Raise DataError where columns differ in their rows."""
+    if len({len(values) for values in columns.values()}) > 1:
+        listed = ", ".join(f"{name} {len(values):,}" for name, values in columns.items())
+        raise DataError(f"{what} must have one value per row, and these differ in length: {listed}.")
+
+
+def plain_column(column: pd.Series[Any]) -> pd.Series[Any]:
+    """The type that NumPy has for numbers and truth values, where pandas has others of its own or of Arrow."""
+    dtype = column.dtype
+    if isinstance(dtype, np.dtype) or not (pd.api.types.is_numeric_dtype(dtype) or pd.api.types.is_bool_dtype(dtype)):
+        return column
+    if not column.hasnans:
+        return pd.Series(column.to_numpy(), index=column.index, name=column.name)
+    if pd.api.types.is_bool_dtype(dtype):
+        return column.astype(object).where(column.notna(), None)
+    return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index, name=column.name)
+
+
+def _without_arrow_types(frame: pd.DataFrame) -> pd.DataFrame:
+    """Dates, categories and decimals that pandas holds as Arrow does become what a table of Arrow becomes.
+
+    Numbers, truth values and texts of Arrow are read as they are, whoever holds them.
+    """
+    kinds = [dtype.kind if isinstance(dtype, pd.ArrowDtype) else "" for dtype in frame.dtypes]
+    foreign = [place for place, kind in enumerate(kinds) if kind not in ("", *"biufU")]
+    if foreign:
+        import pyarrow as pa
+
+        frame = frame.copy(deep=False)
+        for place in foreign:
+            column = pa.array(frame.iloc[:, place].array).to_pandas()
+            frame.isetitem(place, column.set_axis(frame.index))
+    return frame
+
+
+def _of_columns(columns: Mapping[Any, Any]) -> pd.DataFrame:
+    """Columns by name as a table; lists and arrays of objects get the type that their values have."""
+    made = {str(name): one_dimensional(values, f'Column "{name}"') for name, values in columns.items()}
+    refuse_lengths(made, "Columns")
+    plain = {name: [None if v is pd.NA else v for v in x] if x.dtype == object else x for name, x in made.items()}
+    return pd.DataFrame(plain)
+
+
+def _is_arrow(value: Any) -> bool:
+    return hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__")
 
 
 def _refuse_none_or_several(table: Any) -> None:
@@ -134,7 +225,7 @@ def column_kind(column: pd.Series[Any]) -> Kind:
 
 def _frame(table: Any) -> tuple[pd.DataFrame, bool]:
     """The table as a frame, and whether its columns came with names."""
-    if isinstance(table, pd.DataFrame) or hasattr(table, "__arrow_c_stream__"):
+    if is_table(table) or _is_arrow(table):
         frame = handed_over(table)
     else:
         if hasattr(table, "toarray"):

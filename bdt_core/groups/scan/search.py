@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import get_args
 
-import pandas as pd
-
 from bdt_core.errors import DataError, SpecError, did_you_mean
 from bdt_core.fairness.coding import column, numbers
 from bdt_core.groups.scan.results import WorstGroups
@@ -14,10 +12,11 @@ from bdt_core.groups.scan.settings import SHARES, ScanSettings
 from bdt_core.groups.scan.stages import Question, scan
 from bdt_core.metrics import Better
 from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_outcomes, refuse_taken, refuse_text
+from bdt_core.table.frames import AnyTable
 
 
 def find_worst_groups(
-    frame: pd.DataFrame,
+    frame: AnyTable,
     *,
     outcome: str,
     better: Better,
@@ -37,7 +36,7 @@ def find_worst_groups(
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame, Arrow table or dict of columns
         One row per person, or several with `key`.
     outcome : str
         A numeric or two-valued column; its mean is compared. Rows without a value are left out.
@@ -68,6 +67,8 @@ def find_worst_groups(
     ------
     SpecError
         A setting out of range.
+    SourceError
+        `frame` is no table.
     DataError
         A column does not exist or cannot be used for what it is named.
 

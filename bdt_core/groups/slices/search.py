@@ -17,6 +17,7 @@ from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.groups.slices.stages import search
 from bdt_core.metrics import Better
 from bdt_core.table.blocks import OUTCOME, OneBlock, frame_at_hand, refuse_taken, refuse_text
+from bdt_core.table.frames import AnyTable, plain_column
 
 IN_SAMPLE = (
     "The slices were searched for and tested on the same rows: their differences are too large, because the slices "
@@ -26,7 +27,7 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 
 
 def find_slices(
-    frame: pd.DataFrame,
+    frame: AnyTable,
     *,
     columns: Sequence[str] | None = None,
     label: str | None = None,
@@ -57,7 +58,7 @@ def find_slices(
 
     Parameters
     ----------
-    frame : DataFrame
+    frame : DataFrame, Arrow table or dict of columns
         One row per person.
     columns : sequence of str, optional
         Columns whose values make the slices; by default all but label, prediction and outcome. Columns that cannot
@@ -111,6 +112,8 @@ def find_slices(
     ------
     SpecError
         A setting out of range, an unknown metric, or a direction that has to be said.
+    SourceError
+        `frame` is no table.
     DataError
         A column does not exist, is not numeric or two-valued where it must be, or no outcome is known.
 
@@ -240,7 +243,7 @@ def _hashes(frame: pd.DataFrame, names: Sequence[str]) -> NDArray[np.uint64]:
     hashes = np.zeros(len(frame), dtype=np.uint64)
     for name in sorted(set(names)):
         try:
-            of_column = pd.util.hash_pandas_object(frame[name], index=False).to_numpy()
+            of_column = pd.util.hash_pandas_object(plain_column(frame[name]), index=False).to_numpy()
         except TypeError:
             continue
         hashes = hashes * _GOLDEN + of_column.astype(np.uint64, copy=False)

@@ -70,5 +70,5 @@ def test_tables_of_other_libraries_are_taken() -> None:
 
     for table in (pl.from_pandas(FRAME), pl.from_pandas(FRAME).lazy(), pa.Table.from_pandas(FRAME), FRAME):
         pd.testing.assert_frame_equal(as_frame(table), FRAME, check_dtype=False)
-    with pytest.raises(SourceError, match="A dict is not a table"):
-        as_frame({"a": [1]})
+    with pytest.raises(SourceError, match="A list is not a table"):
+        as_frame([{"a": 1}])

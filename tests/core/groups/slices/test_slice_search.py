@@ -12,7 +12,7 @@ import pandas as pd
 import pytest
 from scipy import stats
 
-from bdt_core.errors import BDTError, DataError, SpecError
+from bdt_core.errors import BDTError, DataError, SourceError, SpecError
 from bdt_core.fairness import bias_metrics
 from bdt_core.groups.slices import Slices, candidates, find_slices
 from bdt_core.groups.slices.columns import MOST_LEVELS
@@ -487,8 +487,8 @@ def test_settings_that_cannot_be_used(how, message):
 def test_other_tables_that_cannot_be_used():
     with pytest.raises(DataError, match="no rows"):
         find_slices(mixed()[:0], label="y", prediction="p")
-    with pytest.raises(DataError, match="pandas DataFrame"):
-        find_slices({"y": [1]}, label="y", prediction="p")
+    with pytest.raises(SourceError, match="A list is not a table"):
+        find_slices([1], label="y", prediction="p")
     with pytest.raises(DataError, match="2 columns named"):
         find_slices(pd.concat([mixed(), mixed()], axis=1), columns=["sex"], label="y", prediction="p")
     with pytest.raises(DataError, match="is taken: rename"):
