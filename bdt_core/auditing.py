@@ -204,7 +204,7 @@ class AuditResult(AuditFindings):
     def _repr_html_(self) -> str:
         from bdt_core.report.html import render_notebook
 
-        return render_notebook(self.document)
+        return render_notebook(self.document, first_page=True)
 
     def __repr__(self) -> str:
         counted = {

@@ -74,22 +74,35 @@ def render_html(document: AnyDocument) -> str:
         document is escaped. The first page and the body are there in every language, and the annex in the report's.
     """
     document = printed(document)
+    return _rendered(document, [_edition(other, body_of(other), f"-{one}") for one, other in _others(document)])
+
+
+def render_notebook(document: AnyDocument, *, first_page: bool = False) -> str:
+    """The report in a frame of its own, for notebooks: its styles do not touch the page around it.
+
+    Parameters
+    ----------
+    document : dict
+        The report as data.
+    first_page : bool, default False
+        Only that, and where the rest is: a notebook keeps all that it shows, and the whole report is 400 kB.
+    """
+    whole = render_html(document) if not first_page else _rendered(printed(document), [], first_page=True)
+    page = escape(whole, quote=True)
+    return (
+        f'<iframe title="Bias audit" sandbox srcdoc="{page}" '
+        'style="width: 100%; height: 48rem; border: 1px solid #d9dfe5"></iframe>'
+    )
+
+
+def _rendered(document: Printed, others: list[_Edition], *, first_page: bool = False) -> str:
     page = build_page(document)
     return _template().render(
         page=page,
         drawn=_Figures(document, page.words),
-        own=_edition(document, page.body),
-        others=[_edition(other, body_of(other), f"-{one}") for one, other in _others(document)],
+        own=_edition(document, () if first_page else page.body),
+        others=others,
         sign=_SIGNS[document.verdict.verdict],
-    )
-
-
-def render_notebook(document: AnyDocument) -> str:
-    """The report in a frame of its own, for notebooks: its styles do not touch the page around it."""
-    page = escape(render_html(document), quote=True)
-    return (
-        f'<iframe title="Bias audit" sandbox srcdoc="{page}" '
-        'style="width: 100%; height: 48rem; border: 1px solid #d9dfe5"></iframe>'
     )
 
 
