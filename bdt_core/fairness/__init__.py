@@ -8,7 +8,14 @@ from bdt_core.fairness.flips import FlipTest, flip_test
 from bdt_core.fairness.from_counts import metrics_from_counts
 from bdt_core.fairness.from_rows import bias_metrics
 from bdt_core.fairness.local_law_144 import ImpactTable
-from bdt_core.fairness.metric_results import BiasMetrics, DeclaredTest, Estimate, Metric, declared_tests
+from bdt_core.fairness.metric_results import (
+    BiasMetrics,
+    ControlledMetrics,
+    DeclaredTest,
+    Estimate,
+    Metric,
+    declared_tests,
+)
 from bdt_core.fairness.score_calculator import bias_score_from_rates
 from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.fairness.uniform_guidelines import FourFifths, four_fifths
@@ -17,6 +24,7 @@ from bdt_core.on_demand import loader
 __all__ = [
     "BiasMetrics",
     "BiasScore",
+    "ControlledMetrics",
     "CountTable",
     "DeclaredTest",
     "Estimate",

@@ -8,28 +8,30 @@ from typing import Any
 import numpy as np
 import pandas as pd
 
+from bdt_core.errors import DataError
 from bdt_core.table.frames import handed_over, is_table, one_dimensional, refuse_lengths
 
 Y_TRUE, Y_PRED, SCORE, WEIGHT = "y_true", "y_pred", "score", "weight"
-GROUP = "group"
-"""What groups are called that have no name."""
+GROUP, CONTROL = "group", "control"
+"""What groups and control features are called that have no name."""
 
 
 def table_of_arrays(
-    y_true: Any, y_pred: Any, groups: Any, *, score: Any = None, weight: Any = None
-) -> tuple[pd.DataFrame, tuple[str, ...], dict[str, str]]:
+    y_true: Any, y_pred: Any, groups: Any, *, control: Any = None, score: Any = None, weight: Any = None
+) -> tuple[pd.DataFrame, tuple[str, ...], tuple[str, ...], dict[str, str]]:
     """Set arrays beside each other.
 
     Parameters
     ----------
     y_true, y_pred, score, weight : array of shape (n,), optional
-    groups : array or Series of shape (n,), array of shape (n, k), table or mapping of arrays
+    groups, control : array or Series of shape (n,), array of shape (n, k), table or mapping of arrays
+        Protected attributes, and those within whose values people are compared.
 
     Returns
     -------
     frame : DataFrame
-    facet : tuple of str
-        Names of the columns with groups.
+    facet, control : tuple of str
+        Names of the columns with groups, and of those that are controlled for.
     columns : dict of str to str
         Names of the other arrays that were given; they step aside where groups are called the same.
 
@@ -40,12 +42,16 @@ def table_of_arrays(
 
     Examples
     --------
-    >>> frame, facet, columns = table_of_arrays([1, 0], None, pd.Series(["f", "m"], name="sex"))
+    >>> frame, facet, _, columns = table_of_arrays([1, 0], None, pd.Series(["f", "m"], name="sex"))
     >>> list(frame.columns), facet, columns
     (['sex', 'y_true'], ('sex',), {'y_true': 'y_true'})
     """
-    named = _named(groups)
+    named = _named(groups, GROUP)
+    controlled = {} if control is None else _named(control, CONTROL)
     facet = tuple(named)
+    if twice := named.keys() & controlled.keys():
+        raise DataError(f"{min(twice)} is both a group and a control feature. Leave it out of one.")
+    named |= controlled
     columns: dict[str, str] = {}
     for name, values in ((Y_TRUE, y_true), (Y_PRED, y_pred), (SCORE, score), (WEIGHT, weight)):
         if values is None:
@@ -55,10 +61,10 @@ def table_of_arrays(
             columns[name] += "_"
         named[columns[name]] = one_dimensional(values, name)
     refuse_lengths(named, "Arrays")
-    return pd.DataFrame(named), facet, columns
+    return pd.DataFrame(named), facet, tuple(controlled), columns
 
 
-def _named(groups: Any) -> dict[str, Any]:
+def _named(groups: Any, unnamed: str) -> dict[str, Any]:
     """Groups by name, without an index."""
     if isinstance(groups, Mapping):
         return {str(name): one_dimensional(values, str(name)) for name, values in groups.items()}
@@ -68,5 +74,5 @@ def _named(groups: Any) -> dict[str, Any]:
     name = getattr(groups, "name", None)
     if np.ndim(groups) == 2:
         whole = np.asarray(groups)
-        return {f"{GROUP}_{i + 1}": whole[:, i] for i in range(whole.shape[1])}
-    return {GROUP if name is None else str(name): one_dimensional(groups, "groups")}
+        return {f"{unnamed}_{i + 1}": whole[:, i] for i in range(whole.shape[1])}
+    return {unnamed if name is None else str(name): one_dimensional(groups, unnamed)}

@@ -20,9 +20,15 @@ from bdt_core.fairness.confusion import Cells, Floats, confusion_cells
 from bdt_core.fairness.counts import FIXED_POINT, CountTable, Group
 from bdt_core.fairness.facet_contrasts import FacetContrasts, FacetValues, facet_contrasts
 from bdt_core.fairness.favourable import Positive, favourable
-from bdt_core.fairness.functions_of_counts import DrawnValues, drawn_functions, function_comparisons, function_values
+from bdt_core.fairness.functions_of_counts import (
+    DrawnValues,
+    drawn_functions,
+    function_comparisons,
+    function_values,
+    named_functions,
+)
 from bdt_core.fairness.measured import MetricValues, first, measured_each, nothing, where, where_each
-from bdt_core.fairness.metric_results import BiasMetrics, Kind, Metric, group_name
+from bdt_core.fairness.metric_results import OVERALL, BiasMetrics, Kind, Metric, group_name
 from bdt_core.fairness.persons import PersonMoments, as_persons
 from bdt_core.fairness.post_training import generalized_entropy, post_training_metrics
 from bdt_core.fairness.pre_training import pre_training_metrics
@@ -37,8 +43,9 @@ from bdt_core.metrics import (
     SCORES,
     Criterion,
     Favourable,
+    FunctionOfRows,
     Proportion,
-    function_metrics,
+    ScoreMetric,
     in_order_of_results,
     of_stage,
 )
@@ -62,6 +69,7 @@ def metrics_from_counts(
     from_rows: Mapping[str, MetricValues] | None = None,
     favourable_outcome: Favourable = "positive",
     persons: PersonMoments | None = None,
+    metrics: FunctionOfRows | Mapping[str, FunctionOfRows] | None = None,
 ) -> BiasMetrics:
     """Compute every metric from counts.
 
@@ -90,6 +98,8 @@ def metrics_from_counts(
     favourable_outcome : {"positive", "negative"}
         Which label and prediction people want. Where it is the negative one, Clarify's metrics and the four-fifths
         ratio count those; rates and criteria count positive ones in any case.
+    metrics : callable or mapping of str to callable, optional
+        Further metrics: functions of labels and predictions, arrays of 1 and 0.
 
     Returns
     -------
@@ -128,11 +138,13 @@ def metrics_from_counts(
         good, chosen, of_favourable_outcome = ~good, ~chosen, cells.turned()
         given = {name: _turned(one) if name == "FT" else one for name, one in given.items()}
     of_favourable = _clarify_metrics(known, of_favourable_outcome, contrasts, good, chosen, distribution, alpha, given)
-    functions = {} if _lacks(known, RATES["accuracy"]) else drawn_functions(cells)
-    metrics = [
-        *_group_rates(known, cells, functions, positive, alpha, given),
+    own = named_functions(metrics)
+    functions = {} if _lacks(known, RATES["accuracy"]) else drawn_functions(own, cells)
+    all_metrics = [
+        *_group_rates(known, cells, own, functions, positive, alpha, given),
+        *_of_everybody([one for one in own if one.name not in SCORES and functions], cells.total(), alpha),
         *(of_favourable if of_favourable_outcome is cells else map(_in_our_words, of_favourable)),
-        *_reference_metrics(known, cells, functions, at_reference, alpha),
+        *_reference_metrics(known, cells, own, functions, at_reference, alpha),
         *_range_metrics(known, cells, of_favourable_outcome, None if scores is None else scores[0], alpha, min_rows),
     ]
     return BiasMetrics(
@@ -150,7 +162,7 @@ def metrics_from_counts(
         rows_seen=known.rows,
         rows_seen_with=_rows_seen_with(known),
         notes=tuple(notes(table, known, cells, contrasts, positive, positive_prediction, min_rows)),
-        metrics=tuple(metrics),
+        metrics=tuple(all_metrics),
     )
 
 
@@ -199,6 +211,7 @@ def place_of_reference(
 def _group_rates(
     table: CountTable,
     cells: Cells,
+    own: Sequence[ScoreMetric],
     functions: Mapping[str, DrawnValues],
     positive: Positive,
     alpha: float,
@@ -222,15 +235,22 @@ def _group_rates(
         lacks = _lacks(table, proportion)
         out[name] = nothing(size, lacks, cells.rows.n) if lacks else _changed(name, values)
     lacks = _lacks(table, RATES["accuracy"])
-    for name in function_metrics():
+    for metric in own:
+        name = metric.name
         out[name] = (
-            nothing(size, lacks, cells.rows.n) if lacks else function_values(name, cells, functions[name], alpha)
+            nothing(size, lacks, cells.rows.n) if lacks else function_values(metric, cells, functions[name], alpha)
         )
     lacks_score = _NO_SCORE if table.score is None else _NO_LABEL if table.label is None else _NEEDS_ROWS
     unknown = nothing(size, lacks_score, cells.rows.n)
-    return metrics_of_values(
-        "rate", table.groups, {name: given.get(name) or out.get(name, unknown) for name in GROUP_METRICS}
-    )
+    names = dict.fromkeys([*GROUP_METRICS, *(one.name for one in own)])
+    return metrics_of_values("rate", table.groups, {name: given.get(name) or out.get(name, unknown) for name in names})
+
+
+def _of_everybody(own: Sequence[ScoreMetric], whole: Cells, alpha: float) -> list[Metric]:
+    """A user's own metrics of all rows: those of groups do not add up to them, as proportions do."""
+    drawn = drawn_functions(own, whole)
+    values = {f"{one.name}{OVERALL}": function_values(one, whole, drawn[one.name], alpha) for one in own}
+    return metrics_of_values("overall", ((),), values)
 
 
 def _changed(name: str, share: MetricValues) -> MetricValues:
@@ -296,14 +316,19 @@ def _clarify_metrics(
 
 
 def _reference_metrics(
-    table: CountTable, cells: Cells, functions: Mapping[str, DrawnValues], reference: int | None, alpha: float
+    table: CountTable,
+    cells: Cells,
+    own: Sequence[ScoreMetric],
+    functions: Mapping[str, DrawnValues],
+    reference: int | None,
+    alpha: float,
 ) -> list[Metric]:
     """Differences and ratios of what groups are compared in, against the group at a position or everybody else."""
     if not table.groups:
         return []
     rates = [one for one in RATES.values() if not _lacks(table, one)]
     comparisons = against_reference(rates, cells, reference, alpha)
-    comparisons += [function_comparisons(name, cells, drawn, reference, alpha) for name, drawn in functions.items()]
+    comparisons += [function_comparisons(one, cells, functions[one.name], reference, alpha) for one in own if functions]
     names = [*(one.name for one in rates), *functions]
     differences = metrics_of_values(
         "difference",

@@ -21,10 +21,11 @@ from bdt_core.fairness.favourable import Positive, favourable, refuse_absent
 from bdt_core.fairness.flips import Distance, Sign, flip_test, usable_features
 from bdt_core.fairness.from_counts import LARGEST, metrics_from_counts
 from bdt_core.fairness.measured import MetricValues, measured, nothing
-from bdt_core.fairness.metric_results import BiasMetrics
+from bdt_core.fairness.metric_results import BiasMetrics, ControlledMetrics
 from bdt_core.fairness.numeric_metrics import compare_by_numbers
 from bdt_core.fairness.numeric_sums import NumericColumns, hold_numbers
 from bdt_core.inference.persons import Persons
+from bdt_core.metrics import FunctionOfRows
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.source_blocks import SourceBlocks, in_blocks
@@ -54,6 +55,7 @@ def bias_metrics(
     tolerance: float | None = None,
     alpha: float = 0.05,
     min_rows: int = 30,
+    metrics: FunctionOfRows | Mapping[str, FunctionOfRows] | None = None,
 ) -> BiasMetrics: ...
 
 
@@ -73,7 +75,36 @@ def bias_metrics(
     tolerance: float | None = None,
     alpha: float = 0.05,
     min_rows: int = 30,
+    metrics: FunctionOfRows | Mapping[str, FunctionOfRows] | None = None,
 ) -> BiasMetrics: ...
+
+
+@overload
+def bias_metrics(
+    frame: Any,
+    y_pred: ArrayLike | None = None,
+    *,
+    control_features: Any,
+    facet: str | Sequence[str] | None = None,
+    groups: Any = None,
+    label: str | None = None,
+    prediction: str | None = None,
+    positive: Positive = 1,
+    group: str | None = None,
+    facet_values: FacetValues | None = None,
+    score: Any = None,
+    positive_prediction: Positive | None = None,
+    weight: Any = None,
+    features: Sequence[str] | None = None,
+    reference: Value | tuple[Value, ...] = LARGEST,
+    distribution: Literal["all", "two"] = "all",
+    flip_sign: Sign = "paper",
+    flip_distance: Distance = "standardised",
+    tolerance: float | None = None,
+    alpha: float = 0.05,
+    min_rows: int = 30,
+    metrics: FunctionOfRows | Mapping[str, FunctionOfRows] | None = None,
+) -> ControlledMetrics: ...
 
 
 def bias_metrics(
@@ -98,7 +129,9 @@ def bias_metrics(
     tolerance: float | None = None,
     alpha: float = 0.05,
     min_rows: int = 30,
-) -> BiasMetrics:
+    metrics: FunctionOfRows | Mapping[str, FunctionOfRows] | None = None,
+    control_features: Any = None,
+) -> BiasMetrics | ControlledMetrics:
     """Compute all group fairness metrics, each with its interval or the reason why it is undefined.
 
     Either of a table, whose columns are named, or of arrays: ``bias_metrics(y_true, y_pred, groups=sex)``.
@@ -149,10 +182,16 @@ def bias_metrics(
         Intervals have confidence 1 - alpha.
     min_rows : int
         Groups with fewer rows are left out of ranges.
+    metrics : callable or mapping of str to callable, optional
+        Further metrics of your own, by their names: functions of labels and predictions as scikit-learn and fairlearn
+        have them. They get arrays in which 1 is favourable and 0 is not, in no order that means something. Their
+        intervals, and those of their differences and ratios, are of seeded draws.
+    control_features : str or sequence of str; with `groups` an array, table or mapping of arrays; optional
+        People are compared with people who are alike in these: groups within each level of them, as fairlearn does.
 
     Returns
     -------
-    BiasMetrics
+    BiasMetrics, or ControlledMetrics with `control_features`
 
     Raises
     ------
@@ -175,6 +214,18 @@ def bias_metrics(
     >>> result.by_group["selection_rate"].to_dict(), float(result.difference()["selection_rate"])
     ({'f': 0.0, 'm': 1.0}, 1.0)
 
+    A metric of one's own, with its interval, and groups compared among people of the same town:
+
+    >>> def right(y_true, y_pred):
+    ...     return (y_true == y_pred).mean()
+    >>> result = bias_metrics(frame["hired"], frame["advice"], groups=frame["sex"], metrics=right)
+    >>> print(result["right"]["m"], float(result.overall["right"]))
+    1 (0.962 to 1) 0.5
+    >>> town = pd.Series(list("aaab") * 25, name="town")
+    >>> result = bias_metrics(frame["hired"], frame["advice"], groups=frame["sex"], control_features=town)
+    >>> result.difference()["selection_rate"].to_dict()
+    {'a': 1.0, 'b': 0.0}
+
     Of numbers:
 
     >>> paid = pd.Series([2.5, 3.0, 4.0, 5.5] * 10)
@@ -182,11 +233,14 @@ def bias_metrics(
     >>> result["mean_absolute_error"]["m"].estimate, result["mean_error_difference"]["m"].estimate
     (0.5, 0.5)
     """
+    control: tuple[str, ...]
     if groups is not None:
         named = (facet, label, prediction, group, features)
         if any(one is not None for one in named):
             raise SpecError("groups goes with arrays: leave facet, label, prediction, group and features out.")
-        frame, facet, columns = table_of_arrays(frame, y_pred, groups, score=score, weight=weight)
+        frame, facet, control, columns = table_of_arrays(
+            frame, y_pred, groups, control=control_features, score=score, weight=weight
+        )
         label, prediction, score, weight = (columns.get(one) for one in (Y_TRUE, Y_PRED, SCORE, WEIGHT))
     elif facet is None or y_pred is not None:
         raise SpecError(
@@ -195,6 +249,7 @@ def bias_metrics(
         )
     else:
         frame = handed_over(frame)
+        control = (control_features,) if isinstance(control_features, str) else tuple(control_features or ())
     of_decisions = {
         "positive": None if isinstance(positive, int) and positive == 1 else positive,
         "positive_prediction": positive_prediction,
@@ -203,57 +258,71 @@ def bias_metrics(
         "facet_values": facet_values,
         "features": features,
         "weight": weight,
+        "metrics": metrics,
     }
     said = [name for name, value in of_decisions.items() if value is not None]
     says_what_is_positive = not {"positive", "positive_prediction", "score"}.isdisjoint(said)
-    if tolerance is not None or (not says_what_is_positive and hold_numbers(frame, label, prediction)):
-        if said:
-            raise SpecError(
-                f"Label and prediction are numbers, and {said[0]} is of such that are counted: leave it out, or say "
-                "without tolerance which values are positive, as in positive=Threshold(50)."
-            )
-        groupings = ((facet,) if isinstance(facet, str) else tuple(facet),)
-        asked = NumericColumns(groupings, label, prediction, tolerance)
-        return compare_by_numbers(in_blocks(frame), asked, lambda _: reference, alpha=alpha, min_rows=min_rows)[
-            0
-        ].metrics
+    of_numbers = tolerance is not None or (not says_what_is_positive and hold_numbers(frame, label, prediction))
+    if of_numbers and said:
+        raise SpecError(
+            f"Label and prediction are numbers, and {said[0]} is of such that are counted: leave it out, or say "
+            "without tolerance which values are positive, as in positive=Threshold(50)."
+        )
     thresholds = _thresholds(facet, label, prediction, positive, positive_prediction, facet_values)
-    table = count_rows(
-        frame,
-        facet,
-        label=label,
-        prediction=prediction,
-        stratum=group,
-        score=score,
-        weight=weight,
-        thresholds=thresholds,
-    )
     if positive_prediction is None:
-        refuse_absent(table, positive, positive, ("positive", "positive"))
+        favoured, keys = (positive, positive), ("positive", "positive")
     else:
-        refuse_absent(table, positive, positive_prediction, ("positive", "positive_prediction"))
-    rows = MeasuredRows(in_blocks(frame), similar=frame if features else None, features=tuple(features or ()))
-    from_rows = rows.measured(
-        table,
-        positive=positive,
-        positive_prediction=positive_prediction,
-        facet_values=facet_values,
-        flip_sign=flip_sign,
-        flip_distance=flip_distance,
-        alpha=alpha,
-        thresholds=thresholds,
-    )
-    return metrics_from_counts(
-        table,
-        positive=positive,
-        positive_prediction=positive_prediction,
-        facet_values=facet_values,
-        reference=reference,
-        distribution=distribution,
-        alpha=alpha,
-        min_rows=min_rows,
-        from_rows=from_rows,
-    )
+        favoured, keys = (positive, positive_prediction), ("positive", "positive_prediction")
+
+    def of_rows(rows: pd.DataFrame, *, are_all: bool) -> BiasMetrics:
+        if of_numbers:
+            groupings = ((facet,) if isinstance(facet, str) else tuple(facet),)
+            asked = NumericColumns(groupings, label, prediction, tolerance)
+            (facets,) = compare_by_numbers(in_blocks(rows), asked, lambda _: reference, alpha=alpha, min_rows=min_rows)
+            return facets.metrics
+        table = count_rows(
+            rows,
+            facet,
+            label=label,
+            prediction=prediction,
+            stratum=group,
+            score=score,
+            weight=weight,
+            thresholds=thresholds,
+        )
+        if are_all:  # within a level of control features there may well be nobody who is favoured
+            refuse_absent(table, *favoured, keys)
+        seen = MeasuredRows(in_blocks(rows), similar=rows if features else None, features=tuple(features or ()))
+        from_rows = seen.measured(
+            table,
+            positive=positive,
+            positive_prediction=positive_prediction,
+            facet_values=facet_values,
+            flip_sign=flip_sign,
+            flip_distance=flip_distance,
+            alpha=alpha,
+            thresholds=thresholds,
+        )
+        return metrics_from_counts(
+            table,
+            positive=positive,
+            positive_prediction=positive_prediction,
+            facet_values=facet_values,
+            reference=reference,
+            distribution=distribution,
+            alpha=alpha,
+            min_rows=min_rows,
+            from_rows=from_rows,
+            metrics=metrics,
+        )
+
+    whole = of_rows(frame, are_all=True)
+    if not control:
+        return whole
+    levels, codes, _ = code_groups(frame, control)
+    rows_of = {level: codes == place for place, level in enumerate(levels) if None not in level}
+    within = {level: of_rows(frame[rows].reset_index(drop=True), are_all=False) for level, rows in rows_of.items()}
+    return ControlledMetrics(control, {level: one for level, one in within.items() if one.rows})
 
 
 @dataclass(frozen=True)

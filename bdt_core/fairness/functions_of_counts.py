@@ -13,16 +13,18 @@ Rubin, D. B. (1981). The Bayesian bootstrap. Annals of Statistics 9(1), 130-134.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from bdt_core.errors import SpecError
 from bdt_core.fairness.comparisons import IS_REFERENCE, AgainstReference
 from bdt_core.fairness.confusion import Cells, Confusion, Floats, kish_rows
 from bdt_core.fairness.measured import MetricValues, first, measured, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value
-from bdt_core.metrics import SCORES, FunctionOfRows, ScoreMetric, function_metrics
+from bdt_core.metrics import METRICS, SCORES, FunctionOfRows, ScoreMetric, function_metrics
 from bdt_core.said import of_ours, say
 
 _DRAWS, _DRAWS_OF_ROWS = 4000, 1000
@@ -40,25 +42,42 @@ class DrawnValues(NamedTuple):
     draws: Floats
 
 
-def drawn_functions(cells: Cells) -> dict[str, DrawnValues]:
-    """The metrics of the registry that are such functions, with their draws."""
-    return {name: _drawn(SCORES[name], cells, stream=0) for name in function_metrics()}
+def named_functions(own: FunctionOfRows | Mapping[str, FunctionOfRows] | None) -> tuple[ScoreMetric, ...]:
+    """The metrics of the registry that are such functions, and a user's own.
+
+    Raises
+    ------
+    SpecError
+        The name of a user's metric is taken.
+    """
+    known = tuple(SCORES[name] for name in function_metrics())
+    if own is None:
+        return known
+    given = own if isinstance(own, Mapping) else {getattr(own, "__name__", "metric"): own}
+    if taken := [name for name in given if name in METRICS]:
+        raise SpecError(f"metrics: {taken[0]} is there already. Leave it out, or give yours another name.")
+    return *known, *(ScoreMetric(name=name, words=name, of_rows=one) for name, one in given.items())
 
 
-def function_values(name: str, cells: Cells, drawn: DrawnValues, alpha: float) -> MetricValues:
+def drawn_functions(metrics: Iterable[ScoreMetric], cells: Cells) -> dict[str, DrawnValues]:
+    """Metrics that are such functions, with their draws."""
+    return {one.name: _drawn(one, cells, stream=0) for one in metrics}
+
+
+def function_values(metric: ScoreMetric, cells: Cells, drawn: DrawnValues, alpha: float) -> MetricValues:
     """The metric of each group with its interval."""
     limits = _percentiles(drawn.draws, alpha)
-    return measured(drawn.value, limits, _reasons(SCORES[name], cells, drawn), cells.rows.n, cells.rows.positives)
+    return measured(drawn.value, limits, _reasons(metric, cells, drawn), cells.rows.n, cells.rows.positives)
 
 
 def function_comparisons(
-    name: str, cells: Cells, own: DrawnValues, reference: int | None, alpha: float
+    metric: ScoreMetric, cells: Cells, own: DrawnValues, reference: int | None, alpha: float
 ) -> AgainstReference:
     """Differences and ratios of the metric, against the group at a position or everybody else (None).
 
     The limits for all groups at once widen those of each by Šidák's critical value.
     """
-    metric, groups = SCORES[name], own.value.size
+    groups = own.value.size
     if reference is None:
         rest = cells.total() - cells
         other = _drawn(metric, rest, stream=1)

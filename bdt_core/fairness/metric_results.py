@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,11 +14,13 @@ from bdt_core.fairness.coding import Level
 from bdt_core.fairness.counts import Group
 from bdt_core.inference import adjust_p_values
 from bdt_core.metrics import CLARIFY, CRITERIA, NUMERIC, RATES, SCORES, full_names, plain_name
-from bdt_core.result import AuditPart, Result
+from bdt_core.result import AuditPart, Result, Shown
 from bdt_core.said import Level as OfColumn
 from bdt_core.said import Text, joined
 
-Kind = Literal["rate", "clarify", "difference", "ratio", "range"]
+Kind = Literal["rate", "clarify", "difference", "ratio", "range", "overall"]
+OVERALL = "_overall"
+"""Ends the names of a user's own metrics of all rows."""
 
 _GLANCE_RATES = 5
 COLUMNS = ("facet", "value", "metric", "estimate", "low", "high", "undefined_reason", "n", "events")
@@ -44,17 +46,23 @@ class Estimate:
     n: float
     events: float
 
+    def __str__(self) -> str:
+        if self.estimate is None:
+            return f"undefined ({self.undefined_reason})"
+        limits = "" if self.low is None or self.high is None else f" ({self.low:.3g} to {self.high:.3g})"
+        return f"{self.estimate:.3g}{limits}"
 
-@dataclass(frozen=True)
-class Metric:
+
+@dataclass(frozen=True, repr=False)
+class Metric(Shown):
     """One metric for every group.
 
     Attributes
     ----------
     name : str
-    kind : {"rate", "clarify", "difference", "ratio", "range"}
+    kind : {"rate", "clarify", "difference", "ratio", "range", "overall"}
         A rate, a score or a metric of numbers inside a group; one of Clarify's 21; a rate less, or over, that of the
-        reference; the largest difference or smallest ratio over all pairs of groups.
+        reference; the largest difference or smallest ratio over all pairs of groups; a user's own metric of all rows.
     values : tuple of tuple
         Groups, one value per facet; the empty tuple for a metric of all groups together.
     estimate, low, high : tuple of (float or None)
@@ -74,6 +82,11 @@ class Metric:
     >>> metric = bias_metrics([1, 0, 1, 1], [1, 0, 0, 1], groups=list("ffmm"))["selection_rate"]
     >>> metric.names, metric["f"].estimate
     (('f', 'm'), 0.5)
+    >>> metric
+    selection_rate: 2 groups
+    group  estimate     low  high
+        f       0.5  0.0945 0.905
+        m       0.5  0.0945 0.905
     """
 
     name: str
@@ -123,6 +136,31 @@ class Metric:
         if len(self.values) != 1:
             raise SpecError(f"{self.name} has {len(self.values)} values; name one of: {', '.join(self.names[:20])}.")
         return self._at(0)
+
+    def to_frame(self) -> pd.DataFrame:
+        """A row per group: its estimate, and the interval of each group alone.
+
+        Returns
+        -------
+        DataFrame
+            Columns group, estimate, low, high, and undefined_reason where there is one.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> bias_metrics([1, 0, 1, 1], [1, 0, 0, 1], groups=list("ffmm"))["accuracy"].to_frame()["estimate"].tolist()
+        [1.0, 0.5]
+        """
+        frame = pd.DataFrame({"group": self.names, "estimate": self.estimate, "low": self.low, "high": self.high})
+        frame = frame.astype(dict.fromkeys(("estimate", "low", "high"), "float64"))
+        if any(self.undefined_reason):
+            frame["undefined_reason"] = pd.Series(self.undefined_reason, dtype=object)
+        return frame
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        if self.values == ((),):
+            return f"{self.name}: {self.only}", pd.DataFrame()
+        return f"{self.name}: {len(self.values)} groups", self.to_frame()
 
     def _at(self, i: int) -> Estimate:
         return Estimate(
@@ -246,9 +284,9 @@ class BiasMetrics(AuditPart):
 
     @property
     def overall(self) -> pd.Series:
-        """Every rate, and every mean of numbers, of all rows whose facets, label and prediction are known.
+        """Every rate, every mean of numbers and every metric of one's own, of all rows that metrics see.
 
-        Scores, medians and the root of a mean have none.
+        These have a known facet, label and prediction. Scores, medians and the root of a mean have none.
 
         Examples
         --------
@@ -268,7 +306,30 @@ class BiasMetrics(AuditPart):
             for one in self.metrics
             if one.name in NUMERIC and NUMERIC[one.name].is_mean and (n_of_all := math.fsum(one.n))
         }
-        return pd.Series(pooled, dtype="float64")
+        own = {one.name.removesuffix(OVERALL): one.estimate[0] for one in self.metrics if one.kind == "overall"}
+        return pd.Series({**pooled, **own}, dtype="float64")
+
+    def group_min(self) -> pd.Series:
+        """Smallest value of every rate over all groups, however small; see `difference`.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> float(bias_metrics([1, 0, 1, 0], [1, 0, 0, 0], groups=list("ffmm")).group_min()["accuracy"])
+        0.5
+        """
+        return self.by_group.min()
+
+    def group_max(self) -> pd.Series:
+        """Largest value of every rate over all groups, however small; see `difference`.
+
+        Examples
+        --------
+        >>> from bdt_core import bias_metrics
+        >>> float(bias_metrics([1, 0, 1, 0], [1, 0, 0, 0], groups=list("ffmm")).group_max()["accuracy"])
+        1.0
+        """
+        return self.by_group.max()
 
     def difference(self) -> pd.Series:
         """Largest less smallest value of every rate over all groups, however small.
@@ -288,7 +349,7 @@ class BiasMetrics(AuditPart):
         >>> result.difference()[["accuracy", "selection_rate"]].tolist()
         [0.5, 0.5]
         """
-        return self.by_group.max() - self.by_group.min()
+        return self.group_max() - self.group_min()
 
     def ratio(self) -> pd.Series:
         """Smallest value of every rate over the largest one, over all groups, however small; see `difference`.
@@ -305,7 +366,7 @@ class BiasMetrics(AuditPart):
         >>> result.ratio()[["accuracy", "selection_rate"]].tolist()
         [0.5, 0.0]
         """
-        return self.by_group.min() / self.by_group.max()
+        return self.group_min() / self.group_max()
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         frame = self.by_group
@@ -349,6 +410,88 @@ class BiasMetrics(AuditPart):
         })  # fmt: skip
 
     table = to_frame
+
+
+@dataclass(frozen=True, repr=False)
+class ControlledMetrics(Shown):
+    """Every metric among people who are alike in control features: groups are compared within each of their levels.
+
+    Attributes
+    ----------
+    control : tuple of str
+        Names of the control features.
+    within : dict of tuple to BiasMetrics
+        By the values of these. Rows without one are in none.
+
+    Examples
+    --------
+    >>> from bdt_core import bias_metrics
+    >>> town = pd.Series(list("aaaabbbb"), name="town")
+    >>> sex = pd.Series(list("ffmmffmm"), name="sex")
+    >>> found = bias_metrics([1, 0] * 4, [1, 0, 0, 0, 1, 0, 1, 0], groups=sex, control_features=town)
+    >>> found.difference()["accuracy"].to_dict(), found.overall["accuracy"].to_dict()
+    ({'a': 0.5, 'b': 0.0}, {'a': 0.75, 'b': 1.0})
+    >>> found["a"]["accuracy"]["m"].estimate, found.by_group.loc[("b", "m"), "accuracy"].item()
+    (0.5, 1.0)
+    >>> [one.loc["a", "accuracy"].item() for one in (found.group_min(), found.group_max(), found.ratio())]
+    [0.5, 1.0, 0.5]
+    >>> found.to_frame().loc[0, ["town", "facet", "value", "metric", "estimate"]].tolist()
+    ['a', 'sex', 'f', 'selection_rate', 0.5]
+    """
+
+    control: tuple[str, ...]
+    within: dict[Group, BiasMetrics]
+
+    def __getitem__(self, level: Any) -> BiasMetrics:
+        group = level if isinstance(level, tuple) else (level,)
+        if group not in self.within:
+            known = [group_name(one) for one in self.within]
+            raise SpecError(
+                f"{' & '.join(self.control)} has no level {group_name(group)}. {did_you_mean(group_name(group), known)}"
+            )
+        return self.within[group]
+
+    @property
+    def by_group(self) -> pd.DataFrame:
+        """Every rate of every group: a row per level of the control features and group."""
+        return self._each(lambda one: one.by_group)
+
+    @property
+    def overall(self) -> pd.DataFrame:
+        """Every rate of all: a row per level of the control features; see `BiasMetrics.overall`."""
+        return self._each(lambda one: one.overall.to_frame().T, one_row=True)
+
+    def group_min(self) -> pd.DataFrame:
+        """Smallest value of every rate within each level of the control features."""
+        return self._each(lambda one: one.group_min().to_frame().T, one_row=True)
+
+    def group_max(self) -> pd.DataFrame:
+        """Largest value of every rate within each level of the control features."""
+        return self._each(lambda one: one.group_max().to_frame().T, one_row=True)
+
+    def difference(self) -> pd.DataFrame:
+        """Largest less smallest value of every rate within each level of the control features."""
+        return self.group_max() - self.group_min()
+
+    def ratio(self) -> pd.DataFrame:
+        """Smallest value of every rate over the largest one within each level of the control features."""
+        return self.group_min() / self.group_max()
+
+    def to_frame(self) -> pd.DataFrame:
+        """All estimates, one per line, as those of `BiasMetrics`; the first columns are the control features."""
+        return self._each(BiasMetrics.to_frame, one_row=True).reset_index()
+
+    def _glance(self) -> tuple[str, pd.DataFrame]:
+        frame = self.by_group
+        seen = [one for one in frame.columns if one in RATES or one in NUMERIC][:_GLANCE_RATES]
+        return f"Metrics within {' & '.join(self.control)}: {len(self.within)} levels", frame[seen].reset_index()
+
+    def _each(self, of: Callable[[BiasMetrics], pd.DataFrame], *, one_row: bool = False) -> pd.DataFrame:
+        """What each level has, under each other, with the level in front."""
+        single = len(self.control) == 1
+        parts = {level[0] if single else level: of(one) for level, one in self.within.items()}
+        stacked = pd.concat(parts, names=list(self.control))
+        return stacked.droplevel(-1) if one_row else stacked
 
 
 @dataclass(frozen=True)
