@@ -20,12 +20,19 @@ from bdt_pipeline.commands.printing import put, screens
 
 COULD_NOT_RUN = 2
 INTERRUPTED = 130
+_WHOLE_SENTENCE = 1_000
 P = ParamSpec("P")
 R = TypeVar("R")
 
 
 class _OnScreens(TyperGroup):
     """All commands; whatever they and others print passes a screen, and so do messages about options."""
+
+    def format_commands(self, ctx: typer.Context, formatter: Any) -> None:  # type: ignore[override]
+        """Each command with its whole first sentence: one that is cut off says what a command does to nobody."""
+        commands = [(name, self.get_command(ctx, name)) for name in self.list_commands(ctx)]
+        with formatter.section("Commands"):
+            formatter.write_dl([(name, one.get_short_help_str(_WHOLE_SENTENCE)) for name, one in commands if one])
 
     def main(self, *args: Any, **more: Any) -> Any:
         """Run the command that the arguments name."""

@@ -87,12 +87,16 @@ def load_spec(path: str | Path) -> AuditSpec:
     except FileNotFoundError:
         raise SpecError(f"{file} does not exist. Write one with: bdt init YOUR_DATA.csv") from None
     except (OSError, UnicodeDecodeError) as error:
+        _refuse_table(file)
         raise SpecError(f"{file} cannot be read: {error}.") from None
     except yaml.YAMLError as error:
+        _refuse_table(file)
         where = getattr(error, "problem_mark", None)
         line = f" in line {where.line + 1}" if where else ""
         problem = getattr(error, "problem", None) or "not readable"
         raise SpecError(f"{file} is not valid YAML{line}: {problem}.") from None
+    if not isinstance(data, dict):
+        _refuse_table(file)
     if isinstance(data, dict) and {"type", "attributes"} <= data.keys():
         data = data["attributes"]  # a Dagster component file holds the same specification
         if isinstance(data, dict):
@@ -100,6 +104,12 @@ def load_spec(path: str | Path) -> AuditSpec:
         lines = {place[1:]: line for place, line in lines.items() if place[0] == "attributes"}
     spec = parse_spec(data, str(file), lines)
     return resolve_paths(spec, file.parent)
+
+
+def _refuse_table(file: Path) -> None:
+    """Say what becomes of a file, or a folder of files, that by its name is a table, and no specification."""
+    if file.suffix.lower() not in (".yaml", ".yml", ".json"):
+        raise SpecError(f"{file} is no specification, and this takes one. Write it with: bdt init {file}")
 
 
 def _read(text: str) -> tuple[Any, dict[Location, int]]:

@@ -13,7 +13,7 @@ from dagster_shared.yaml_utils.source_position import SourcePositionTree
 from pydantic import BaseModel, Field
 
 from bdt_core.errors import SpecError
-from bdt_core.spec import AuditSpec, parse_spec, resolve_paths
+from bdt_core.spec import AuditSpec, load_spec, parse_spec, resolve_paths
 from bdt_core.stages import Stages
 from bdt_pipeline.assets import AuditAssets, build_assets
 from bdt_pipeline.assets.bundle import AuditBundle, bundle_spec
@@ -32,7 +32,7 @@ from bdt_pipeline.resources.settings import settings_resource
 
 
 def bias_audit_definitions(
-    spec: AuditSpec,
+    spec: AuditSpec | str | Path,
     *,
     stages: Stages | None = None,
     storage: str | None = None,
@@ -43,7 +43,7 @@ def bias_audit_definitions(
 
     Parameters
     ----------
-    spec : AuditSpec
+    spec : AuditSpec or path of a YAML file
         Its values are the defaults in the launchpad; its name prefixes the assets.
     stages : Stages, optional
         Replaces stages of the method.
@@ -68,7 +68,8 @@ def bias_audit_definitions(
     >>> bias_audit_definitions(spec).resolve_job_def("loans_audit").name
     'loans_audit'
     """
-    audit = AuditAssets(spec, stages or Stages(), storage, translation, bundle)
+    asked = spec if isinstance(spec, AuditSpec) else load_spec(spec)
+    audit = AuditAssets(asked, stages or Stages(), storage, translation, bundle)
     return _definitions(audit, build_assets(audit), build_checks(audit))
 
 

@@ -4,7 +4,6 @@ from pathlib import Path
 
 import dagster as dg
 
-from bdt_core.spec import load_spec
 from bdt_pipeline import bias_audit_definitions
 
 
@@ -13,6 +12,6 @@ def defs() -> dg.Definitions:
     """A run is one pod, and stays in one process there."""
     audits = sorted((Path(__file__).parent / "audits").glob("*.yaml"))
     return dg.Definitions.merge(
-        *(bias_audit_definitions(load_spec(one)) for one in audits),
+        *(bias_audit_definitions(one) for one in audits),
         dg.Definitions(executor=dg.in_process_executor),
     )

@@ -418,3 +418,13 @@ def _fields(path: str, config_type: Any) -> Any:
     inner = getattr(config_type, "inner_type", None)
     if inner is not None:
         yield from _fields(f"{path}[]", inner)
+
+
+def test_the_path_of_a_file_will_do_in_python(
+    tmp_path: Path, loans: pd.DataFrame, instance: dg.DagsterInstance
+) -> None:
+    (tmp_path / "loans.yaml").write_text(yaml.safe_dump(LEAST))
+    loans.to_csv(tmp_path / "loans.csv", index=False)  # beside the file, which is not the folder of the process
+    job = bias_audit_definitions(str(tmp_path / "loans.yaml")).resolve_job_def("loans_audit")
+    read = job.execute_in_process(instance=instance, asset_selection=[dg.AssetKey(["loans", "raw_data"])])
+    assert read.success

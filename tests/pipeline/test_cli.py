@@ -59,6 +59,30 @@ def test_version_help_and_schema_do_not_wait_for_the_method(argument: str) -> No
         assert json.loads(result.stdout)["properties"]["bias_variable"]
 
 
+def test_help_says_of_every_command_what_it_does_to_the_end(bdt: Callable[..., Result]) -> None:
+    listed = bdt("--help").stdout.partition("Commands:\n")[2]
+    names = {one.name or one.callback.__name__ for one in app.registered_commands if one.callback is not None}
+    assert {line.split()[0] for line in listed.splitlines() if not line.startswith("    ")} == names
+    assert "..." not in listed
+    assert listed.count(".\n") == len(names)
+    assert max(map(len, listed.splitlines())) <= 80
+
+
+@pytest.mark.parametrize("command", [["gate"], ["seal"], ["compare", "loans.yaml"]])
+@pytest.mark.parametrize("name", ["loans.csv", "loans.parquet", "loans"])
+def test_a_table_in_place_of_a_specification_is_named(
+    command: list[str], name: str, bdt: Callable[..., Result], spec_file: Callable[..., Path], loans: pd.DataFrame
+) -> None:
+    table = spec_file().parent / name
+    if name == "loans":
+        table.mkdir()
+    elif name == "loans.parquet":
+        loans.to_parquet(table)
+    result = bdt(*(spec_file() if one.endswith("yaml") else one for one in command), table)
+    assert result.exit_code == 2
+    assert result.stderr == f"Error: {table} is no specification, and this takes one. Write it with: bdt init {table}\n"
+
+
 @pytest.mark.parametrize("command", ["demo", "init", "audit", "gate", "schema"])
 def test_every_command_has_an_example(command: str, bdt: Callable[..., Result]) -> None:
     assert f"bdt {command}" in bdt(command, "--help").stdout

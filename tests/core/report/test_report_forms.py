@@ -374,3 +374,19 @@ def test_forms_share_what_is_drawn(monkeypatch):
     assert of_two - of_one == apart[1].count("data:image/svg") > 2
     document["name"] = "another"
     assert render_markdown(document).startswith("# Another:")
+
+
+@pytest.mark.parametrize("language", ["en", "nl"])
+@pytest.mark.parametrize("name", DOCUMENTS)
+def test_a_notebook_is_shown_the_first_page_alone_and_where_the_rest_is(name, language):
+    document = DOCUMENTS[name]()
+    document = {**document, "spec": {**document["spec"], "language": language}}
+    shown = render_notebook(document, first_page=True)
+    assert len(shown.encode()) < 60_000
+    (frame,) = Reader(shown).all("iframe")
+    page = Reader(frame["srcdoc"])
+    for said in first_words(build_page(document)):
+        assert said.replace(" ", "") in page.words.replace(" ", "")
+    assert frame["srcdoc"].count(".write(folder)") == 1
+    assert not page.all("script")
+    assert [one["href"] for one in page.all("a")] == ["#first"]
