@@ -152,19 +152,24 @@ def plain_column(column: pd.Series[Any]) -> pd.Series[Any]:
 
 
 def _without_arrow_types(frame: pd.DataFrame) -> pd.DataFrame:
-    """Dates, categories and decimals that pandas holds as Arrow does become what a table of Arrow becomes.
+    """Dates, categories, decimals and lists that pandas holds as Arrow does become what a table of Arrow becomes.
 
-    Numbers, truth values and texts of Arrow are read as they are, whoever holds them.
+    Numbers, truth values and texts of Arrow are read as they are, whoever holds them; but pandas cannot count half
+    floats.
     """
-    kinds = [dtype.kind if isinstance(dtype, pd.ArrowDtype) else "" for dtype in frame.dtypes]
-    foreign = [place for place, kind in enumerate(kinds) if kind not in ("", *"biufU")]
-    if foreign:
-        import pyarrow as pa
+    arrow = {place: dtype for place, dtype in enumerate(frame.dtypes) if isinstance(dtype, pd.ArrowDtype)}
+    halves = [place for place, dtype in arrow.items() if (dtype.kind, dtype.itemsize) == ("f", 2)]
+    foreign = [place for place, dtype in arrow.items() if dtype.kind not in [*"biufU"]]
+    if not halves and not foreign:
+        return frame
+    import pyarrow as pa
 
-        frame = frame.copy(deep=False)
-        for place in foreign:
-            column = pa.array(frame.iloc[:, place].array).to_pandas()
-            frame.isetitem(place, column.set_axis(frame.index))
+    frame = frame.copy(deep=False)  # the owner's stays as it is
+    for place in halves:
+        frame.isetitem(place, frame.iloc[:, place].to_numpy(np.float64, na_value=np.nan))
+    for place in foreign:
+        column = pa.array(frame.iloc[:, place].array).to_pandas()
+        frame.isetitem(place, column.set_axis(frame.index))
     return frame
 
 

@@ -152,7 +152,16 @@ class ParquetTable:
         return dtypes_of(self.footer.schema.serialize().to_pybytes())
 
     def _frame(self, rows: pa.RecordBatch | pa.Table) -> pd.DataFrame:
-        frame: pd.DataFrame = rows.to_pandas()
+        import pyarrow as pa
+
+        try:
+            frame: pd.DataFrame = rows.to_pandas()
+        except pa.ArrowInvalid:
+            name = next((one.name for one in rows.schema if one.type == pa.time64("ns")), "")
+            raise SourceError(
+                f'{self.file.where}: column "{name}" holds times of day with parts of a microsecond, which Python does '
+                "not know. Round them to microseconds, or write them as texts."
+            ) from None
         frame.columns = rows.schema.names
         keys = {
             name: pd.Categorical.from_codes(np.full(len(frame), one.codes[0], one.codes.dtype), dtype=one.dtype)

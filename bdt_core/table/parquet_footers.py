@@ -102,8 +102,9 @@ def _understood(schema: pa.Schema) -> tuple[pa.Schema, tuple[str, ...]]:
         try:
             facts = json.loads(stored)
             index = [one for one in facts["index_columns"] if isinstance(one, str) and one in schema.names]
-            bytes_ = {one.name for one in schema if _are_bytes(one.type)}
-            columns = [one for one in facts["columns"] if one["field_name"] not in bytes_]  # though it says texts
+            # It says that bytes are texts, and names types of pandas that cannot be counted.
+            odd = {one.name for one in schema if _are_bytes(one.type) or _cannot_be_counted(one.type)}
+            columns = [one for one in facts["columns"] if one["field_name"] not in odd]
             facts |= {"index_columns": [], "column_indexes": [], "columns": columns}
             schema = schema.with_metadata(schema.metadata | {b"pandas": json.dumps(facts).encode()})
             schema.empty_table().to_pandas()
@@ -193,6 +194,12 @@ def holds(type_: pa.DataType) -> str:
         if is_such(type_):
             return words
     return "bytes" if _are_bytes(type_) else TEXTS
+
+
+def _cannot_be_counted(type_: pa.DataType) -> bool:
+    import pyarrow as pa
+
+    return bool(pa.types.is_float16(type_) or pa.types.is_nested(type_) or pa.types.is_time(type_))
 
 
 def _are_bytes(type_: pa.DataType) -> bool:

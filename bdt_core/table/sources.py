@@ -95,7 +95,7 @@ def as_source_reads_it(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
     SourceError
         `source.ages` does not fit the table.
     """
-    frame = with_dates(frame)
+    frame = with_dates(handed_over(frame))
     known = ReadingNotes.of(frame.attrs)
     ages = {
         name: one for name, one in source.ages.items() if notes_on_ages({name: one}).remarks[0] not in known.remarks

@@ -425,4 +425,4 @@ def _named(random_: random.Random) -> Files:
         "gate": [{"metric": "selection_rate_difference", "facet": new["sex"], "max": 0.3}],
     }
     table = frame.to_csv(index=False, quoting=1).encode("utf-8", "replace")
-    return {"a.yaml": yaml.safe_dump(spec, allow_unicode=True).encode("utf-8", "replace"), file: table}
+    return {"a.yaml": yaml.safe_dump(spec).encode(), file: table}

@@ -5,13 +5,16 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import polars as pl
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from bdt_core.errors import SourceError, UnreachableError
-from bdt_core.table.sources import as_frame
+from bdt_core.spec import Source
+from bdt_core.table.sources import as_frame, as_source_reads_it, read_table
 
 FRAME = pd.DataFrame({"age": [20.5, 30.0], "sex": ["f", "m"]})
 
@@ -40,3 +43,26 @@ def test_columns_are_no_table(column: Any) -> None:
     with pytest.raises(SourceError, match=f"A {type(column).__name__} is not a table"):
         as_frame(column)
     assert as_frame({"age": column})["age"].tolist()[1] in (2, 30)  # by its name it is one
+
+
+def test_types_of_arrow_that_pandas_cannot_count_are_others(tmp_path: Path) -> None:
+    """Half floats, which `pandas.to_numeric` refuses, and lists, which `factorize` does; in a file, too."""
+    half = pa.array([np.float16(1.5), None])
+    columns = {"half": half, "list": pa.array([[1], [2, 3]]), "map": pa.array([[("a", 1)], []], pa.map_("str", "int8"))}
+    frame = pd.DataFrame({name: pd.Series(one, dtype=pd.ArrowDtype(one.type)) for name, one in columns.items()})
+    before = frame.dtypes
+    frame.to_parquet(tmp_path / "t.parquet")
+    plain = as_source_reads_it(frame, Source(path="x.csv"))
+    for read in (plain, read_table(Source(path=str(tmp_path / "t.parquet")))):
+        assert not any(isinstance(one, pd.ArrowDtype) for one in read.dtypes)
+        assert pd.to_numeric(read["half"]).astype(float).tolist()[0] == 1.5
+        assert read["half"].isna().tolist() == [False, True]
+        assert list(read["list"][1]) == [2, 3]
+    assert frame.dtypes.equals(before)
+
+
+def test_times_of_day_that_python_does_not_know_are_named(tmp_path: Path) -> None:
+    table = pa.table({"age": [1, 2], "at": pa.array([1, 2], pa.int64()).cast(pa.time64("ns"))})
+    pq.write_table(table, tmp_path / "t.parquet")
+    with pytest.raises(SourceError, match=r't\.parquet: column "at" holds times of day with parts of a microsecond'):
+        read_table(Source(path=str(tmp_path / "t.parquet")))
