@@ -158,7 +158,7 @@ def _without_arrow_types(frame: pd.DataFrame) -> pd.DataFrame:
     floats.
     """
     arrow = {place: dtype for place, dtype in enumerate(frame.dtypes) if isinstance(dtype, pd.ArrowDtype)}
-    halves = [place for place, dtype in arrow.items() if (dtype.kind, dtype.itemsize) == ("f", 2)]
+    halves = [place for place, dtype in arrow.items() if dtype.pyarrow_dtype == "halffloat"]
     foreign = [place for place, dtype in arrow.items() if dtype.kind not in [*"biufU"]]
     if not halves and not foreign:
         return frame
