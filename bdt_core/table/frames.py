@@ -80,7 +80,7 @@ def handed_over(table: AnyTable) -> pd.DataFrame:
         It is None, or several tables by the names of their parts.
     """
     if isinstance(table, pd.DataFrame):
-        return _without_arrow_types(table)
+        return _without_foreign_types(table)
     _refuse_none_or_several(table)
     if isinstance(table, Mapping):
         return _of_columns(table)
@@ -151,16 +151,17 @@ def plain_column(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index, name=column.name)
 
 
-def _without_arrow_types(frame: pd.DataFrame) -> pd.DataFrame:
+def _without_foreign_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Dates, categories, decimals and lists that pandas holds as Arrow does become what a table of Arrow becomes.
 
     Numbers, truth values and texts of Arrow are read as they are, whoever holds them; but pandas cannot count half
-    floats.
+    floats. Complex numbers have no order, and would lose a half of themselves as numbers: they are texts.
     """
     arrow = {place: dtype for place, dtype in enumerate(frame.dtypes) if isinstance(dtype, pd.ArrowDtype)}
     halves = [place for place, dtype in arrow.items() if dtype.pyarrow_dtype == "halffloat"]
     foreign = [place for place, dtype in arrow.items() if dtype.kind not in [*"biufU"]]
-    if not halves and not foreign:
+    complexes = [place for place, dtype in enumerate(frame.dtypes) if place not in arrow and dtype.kind == "c"]
+    if not halves and not foreign and not complexes:
         return frame
     import pyarrow as pa
 
@@ -170,6 +171,9 @@ def _without_arrow_types(frame: pd.DataFrame) -> pd.DataFrame:
     for place in foreign:
         column = pa.array(frame.iloc[:, place].array).to_pandas()
         frame.isetitem(place, column.set_axis(frame.index))
+    for place in complexes:
+        column = frame.iloc[:, place]
+        frame.isetitem(place, column.astype(str).where(column.notna()))
     return frame
 
 

@@ -61,6 +61,13 @@ def test_types_of_arrow_that_pandas_cannot_count_are_others(tmp_path: Path) -> N
     assert frame.dtypes.equals(before)
 
 
+def test_complex_numbers_lose_no_half() -> None:
+    frame = pd.DataFrame({"z": [1 + 2j, 1 - 2j, complex("nan")]})
+    assert as_source_reads_it(frame, Source(path="x.csv"))["z"].tolist()[:2] == ["(1+2j)", "(1-2j)"]
+    assert as_frame(frame)["z"].isna().tolist() == [False, False, True]
+    assert frame["z"].dtype.kind == "c"
+
+
 def test_times_of_day_that_python_does_not_know_are_named(tmp_path: Path) -> None:
     table = pa.table({"age": [1, 2], "at": pa.array([1, 2], pa.int64()).cast(pa.time64("ns"))})
     pq.write_table(table, tmp_path / "t.parquet")
