@@ -306,7 +306,8 @@ def _of_inbox(deaths: int, random_: random.Random, folder: Path) -> Deaths:
                 continue
             if name not in pids and (pid := process_of(instance, one.run_id)) is not None:
                 pids[name], moments[name] = pid, random_.uniform(0.0, found.seconds)
-            if name in pids and _used(pids[name]) >= moments[name]:
+            is_due = name in pids and _used(pids[name]) >= moments[name]
+            if is_due and pids[name] in set(daemon._processes()):  # numbers of processes are given again
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pids[name], signal.SIGKILL)
                     found_at.add(name)

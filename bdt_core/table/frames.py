@@ -173,7 +173,7 @@ def _without_foreign_types(frame: pd.DataFrame) -> pd.DataFrame:
         frame.isetitem(place, column.set_axis(frame.index))
     for place in complexes:
         column = frame.iloc[:, place]
-        frame.isetitem(place, column.astype(str).where(column.notna()))
+        frame.isetitem(place, column.astype(str).where(column.notna()).array)
     return frame
 
 
