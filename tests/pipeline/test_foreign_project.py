@@ -180,5 +180,6 @@ def test_an_asset_without_a_table_is_told_what_to_return(
         dg.materialize([scored], instance=instance, run_config=QUIET)
         run = _raw_data(scored, spec, instance)
     assert _reason(run).startswith(
-        "None was handed over in place of a table. Expected a DataFrame (pandas or Polars), an Arrow table or the path"
+        "None was handed over in place of a table. Expected a DataFrame (pandas or Polars), an Arrow table, a dict of "
+        "columns or the path"
     )
