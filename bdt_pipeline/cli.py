@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import atexit
 import functools
 import gc
 import json
+import os
+import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
@@ -82,8 +85,23 @@ def main() -> None:
     gc.set_threshold(50_000)  # what is imported stays: to look through it all the time takes a fifth of importing it
     try:
         app()
+    except SystemExit as end:
+        if _is_of_memory(end):  # libraries wait at the end for threads that memory did not suffice to start, for ever
+            atexit._run_exitfuncs()
+            sys.stdout.flush()
+            sys.stderr.flush()
+            os._exit(COULD_NOT_RUN)
+        raise
     finally:
         gc.freeze()  # nor is it looked through at the end, when nothing is kept: that takes a second after the demo
+
+
+def _is_of_memory(error: BaseException | None) -> bool:
+    while error is not None:
+        if isinstance(error, MemoryError):
+            return True
+        error = error.__context__
+    return False
 
 
 def _reported(command: Callable[P, R]) -> Callable[P, R]:

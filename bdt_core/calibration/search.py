@@ -83,6 +83,7 @@ def find_miscalibrated_groups(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> rng = np.random.default_rng(0)
     >>> frame = pd.DataFrame({"city": rng.choice(list("abcd"), 4000), "score": rng.uniform(0.3, 0.7, 4000)})
     >>> frame["hired"] = rng.random(4000) < frame.score - np.where(frame.city == "b", 0.2, 0.0)

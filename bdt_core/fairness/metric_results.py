@@ -84,9 +84,9 @@ class Metric(Shown):
     (('f', 'm'), 0.5)
     >>> metric
     selection_rate: 2 groups
-    group  estimate     low  high
-        f       0.5  0.0945 0.905
-        m       0.5  0.0945 0.905
+    group  estimate    low  high
+        f       0.5 0.0608 0.939
+        m       0.5 0.0608 0.939
     """
 
     name: str
@@ -435,8 +435,8 @@ class ControlledMetrics(Shown):
     (0.5, 1.0)
     >>> [one.loc["a", "accuracy"].item() for one in (found.group_min(), found.group_max(), found.ratio())]
     [0.5, 1.0, 0.5]
-    >>> found.to_frame().loc[0, ["town", "facet", "value", "metric", "estimate"]].tolist()
-    ['a', 'sex', 'f', 'selection_rate', 0.5]
+    >>> found.to_frame().loc[0, ["town", "facet", "value", "metric"]].tolist()
+    ['a', 'sex', 'f', 'selection_rate']
     """
 
     control: tuple[str, ...]

@@ -29,6 +29,7 @@ def with_proposed_roles(spec: AuditSpec, table: Source | AnyTable) -> tuple[Audi
 
     Examples
     --------
+    >>> import pandas as pd
     >>> from bdt_core.spec import spec_of_keywords
     >>> table = pd.DataFrame({"nr": range(60), "sex": ["m", "f"] * 30, "x": [1, 2, 4] * 20, "fined": [0, 1, 1, 1] * 15})
     >>> spec, proposal = with_proposed_roles(spec_of_keywords({"outcome": "fined"}), table)

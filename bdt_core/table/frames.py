@@ -78,8 +78,11 @@ def handed_over(table: AnyTable) -> pd.DataFrame:
         It is none of these.
     UnreachableError
         It is None, or several tables by the names of their parts.
+    DataError
+        It has a column of complex numbers.
     """
     if isinstance(table, pd.DataFrame):
+        _refuse_complex_numbers(table)
         return _without_foreign_types(table)
     _refuse_none_or_several(table)
     if isinstance(table, Mapping):
@@ -151,17 +154,23 @@ def plain_column(column: pd.Series[Any]) -> pd.Series[Any]:
     return pd.Series(column.to_numpy(dtype=np.float64, na_value=np.nan), index=column.index, name=column.name)
 
 
+def _refuse_complex_numbers(frame: pd.DataFrame) -> None:
+    """They have no order, and would lose a half of themselves where other code takes them for numbers."""
+    for name, dtype in zip(frame.columns, frame.dtypes, strict=True):
+        if pd.api.types.is_complex_dtype(dtype):
+            raise DataError(f'Complex data not supported: column "{name}". Use its real and imaginary parts.')
+
+
 def _without_foreign_types(frame: pd.DataFrame) -> pd.DataFrame:
     """Dates, categories, decimals and lists that pandas holds as Arrow does become what a table of Arrow becomes.
 
     Numbers, truth values and texts of Arrow are read as they are, whoever holds them; but pandas cannot count half
-    floats. Complex numbers have no order, and would lose a half of themselves as numbers: they are texts.
+    floats.
     """
     arrow = {place: dtype for place, dtype in enumerate(frame.dtypes) if isinstance(dtype, pd.ArrowDtype)}
     halves = [place for place, dtype in arrow.items() if dtype.pyarrow_dtype == "halffloat"]
     foreign = [place for place, dtype in arrow.items() if dtype.kind not in [*"biufU"]]
-    complexes = [place for place, dtype in enumerate(frame.dtypes) if place not in arrow and dtype.kind == "c"]
-    if not halves and not foreign and not complexes:
+    if not halves and not foreign:
         return frame
     import pyarrow as pa
 
@@ -171,9 +180,6 @@ def _without_foreign_types(frame: pd.DataFrame) -> pd.DataFrame:
     for place in foreign:
         column = pa.array(frame.iloc[:, place].array).to_pandas()
         frame.isetitem(place, column.set_axis(frame.index))
-    for place in complexes:
-        column = frame.iloc[:, place]
-        frame.isetitem(place, column.astype(str).where(column.notna()).array)
     return frame
 
 
@@ -215,13 +221,11 @@ def column_kind(column: pd.Series[Any]) -> Kind:
     Raises
     ------
     DataError
-        For dates, durations and complex numbers.
+        For dates and durations.
     """
     dtype = column.dtype
     if isinstance(dtype, pd.CategoricalDtype) or pd.api.types.is_bool_dtype(dtype):
         return "categorical"
-    if pd.api.types.is_complex_dtype(dtype):
-        raise DataError(f'Complex data not supported: column "{column.name}". Use its real and imaginary parts.')
     if pd.api.types.is_numeric_dtype(dtype):
         return "numeric"
     if pd.api.types.is_object_dtype(dtype) or pd.api.types.is_string_dtype(dtype):

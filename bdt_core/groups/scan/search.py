@@ -92,6 +92,7 @@ def find_worst_groups(
 
     Examples
     --------
+    >>> import pandas as pd
     >>> import numpy as np
     >>> rng = np.random.default_rng(0)
     >>> frame = pd.DataFrame({"age": rng.integers(18, 80, 4000), "region": rng.choice(["city", "land"], 4000)})

@@ -278,18 +278,21 @@ def test_a_table_that_memory_does_not_hold_is_named_with_the_mend(tmp_path):
         packed.write(b"place,error\n")
         for _ in range(6):
             packed.write(block)
+    spec = tmp_path / "t.yaml"
+    spec.write_text(
+        f"name: t\nsource: {{path: {path}}}\nbias_variable: {{column: error, better: lower}}\n"
+        "features: {include: [place]}\nclustering: {memory: in_memory}\n"
+    )
     audits = (
-        "import resource, sys\n"
-        "import bdt_core.stages, bdt_core.table.text_files, pyarrow.csv\n"
-        "from bdt_core.errors import BDTError\n"
-        "from bdt_core.audit import audit\n"
+        "import resource, sys, threading\n"
+        "import bdt_core.stages, bdt_core.table.text_files, pyarrow.csv, bdt_pipeline.commands.run_audit\n"
+        "from bdt_pipeline.cli import main\n"
         "used = int(open('/proc/self/statm').read().split()[0]) * resource.getpagesize()\n"
         "resource.setrlimit(resource.RLIMIT_AS, (used + 200_000_000,) * 2)\n"
-        "try:\n"
-        "    held = {'memory': 'in_memory'}\n"
-        "    audit(sys.argv[1], outcome='error', better='lower', columns=['place'], clustering=held)\n"
-        "except BDTError as error:\n"
-        "    print(error)\n"
+        "threading.Thread(target=threading.Event().wait).start()\n"  # as those of Arrow, which never end then
+        "main()\n"
     )
-    done = subprocess.run([sys.executable, "-c", audits, str(path)], capture_output=True, text=True, check=False)
-    assert f'{path} does not fit into memory. Set "clustering.memory: out_of_core"' in done.stdout, done.stderr[-2000:]
+    command = [sys.executable, "-c", audits, "audit", str(spec), "--out", str(tmp_path / "out")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert f'{path} does not fit into memory. Set "clustering.memory: out_of_core"' in done.stderr, done.stderr[-2000:]
+    assert done.returncode == 2
