@@ -28,10 +28,14 @@ from bdt_core.words import each_text
 _TEXT, _MONO, _PICTURE = "Libertinus Serif", "DejaVu Sans Mono", "DejaVu Sans"
 _OTHERS = ("Droid Sans Fallback", "Noto Emoji")
 _NOT_A_UA = "PDF/UA"  # what typst says where a text keeps a page from being one
+_NOT_SETTLED = "did not converge"  # what typst says where the place of one thing depends on that of too many others
+_SET = 6  # times at most
 LACKS = (
     "This PDF cannot draw some characters of names. They stand as code points, such as [U+13000], or as boxes, and so "
     "it has no PDF/UA mark; the other files have the names in full."
 )
+_LETTERS = re.compile(r"font-size: ([\d.]+)px; font-family: [^;\"]*")
+_AS_TALL = 1.16  # times the size of a figure's letters, in print
 _LONG_WORD = re.compile(r"\S{15,}")
 _BREAKS = re.compile(r"(?<=[_/.,;:|=\-])(?=\w)|(?<=\w{12})(?=\w{4})")
 _OF_A_NUMBER = re.compile(r"(?<=[0-9]) (?=%)|(?<=[<≥]) (?=[0-9])")
@@ -72,10 +76,17 @@ def render_pdf(
     if figures is None or not is_whole:
         figures = {name: figure_svg(document, name) for name in figure_names(document)}
     page = build_page(document)
-    drawn = {name: dict(zip(("svg", "texts"), set_apart(one), strict=True)) for name, one in figures.items()}
+    drawn = {name: dict(zip(("svg", "texts"), set_apart(_in_print(one)), strict=True)) for name, one in figures.items()}
     report = {"page": with_breaks({**plain(page), "answer": page.answer}), "figures": drawn}
     template = resources.files("bdt_core.report").joinpath("templates", "report.typ")
     return typeset(template, report, page.language, is_whole=is_whole, notice=notice)
+
+
+def _in_print(svg: str) -> str:
+    """A figure whose letters are those of the text around it: narrower ones, which are as tall when they are larger."""
+    return _LETTERS.sub(
+        lambda one: f"font-size: {float(one[1]) * _AS_TALL:g}px; font-family: '{_TEXT}', '{_PICTURE}'", svg
+    )
 
 
 def typeset(
@@ -113,14 +124,35 @@ def _compiled(template: Traversable, page: dict[str, Any], standards: str | list
     import typst
 
     fonts, families = _fonts(further=not has_letters(json.dumps(page, ensure_ascii=False)))
-    compile_page: Any = typst.compile  # its stub knows one page only
-    pdf: bytes = compile_page(
-        template.read_bytes(),
-        font_paths=fonts,
-        sys_inputs={"page": json.dumps({**page, **families}, ensure_ascii=False)},
-        pdf_standards=standards,
-    )
-    return pdf
+    asked: dict[str, Any] = {"input": template.read_bytes(), "font_paths": fonts}
+    compile_page: Any = typst.compile_with_warnings  # its stub knows one page only
+
+    def inputs(stays: dict[str, bool]) -> dict[str, str]:
+        return {"page": json.dumps({**page, **families, "stays": stays}, ensure_ascii=False)}
+
+    def told(stays: dict[str, bool]) -> dict[str, bool]:
+        return dict(json.loads(typst.query(**asked, sys_inputs=inputs(stays), selector="<stays>", field="value")))
+
+    pdf, warnings = compile_page(**asked, sys_inputs=inputs({}), pdf_standards=standards)
+    if any(_NOT_SETTLED in one.message for one in warnings):
+        stays = _settled(told)
+        pdf, _ = compile_page(**asked, sys_inputs=inputs(stays), pdf_standards=standards)
+    return bytes(pdf)
+
+
+def _settled(told: Callable[[dict[str, bool]], dict[str, bool]]) -> dict[str, bool]:
+    """By name of a figure whether it stays with its heading, once `told` of it agrees; in doubt it does."""
+    seen: list[dict[str, bool]] = []
+    stays = told({})
+    for _ in range(_SET):
+        better = told(stays)
+        if better == stays:
+            break
+        if better in seen:
+            return {name: one or stays[name] for name, one in better.items()}
+        seen.append(stays)
+        stays = better
+    return stays
 
 
 @cache
@@ -137,7 +169,8 @@ def _fonts(*, further: bool) -> tuple[Any, dict[str, Any]]:
     return fonts, {
         "fonts": [_TEXT, *scripts, *others],
         "mono": [_MONO, *scripts, *others],
-        "picture": [_PICTURE, *scripts, *others],
+        "picture": [_TEXT, *scripts, *others],
+        "letters": _PAGE,
         "fallback": not further,  # matplotlib has a font in which a letter of any script is a box
     }
 

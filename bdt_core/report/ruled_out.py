@@ -49,6 +49,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
         end = axis.place(certificate.largest_difference)
         sheet.box(_LEFT, y - _BAR / 2, max(end - _LEFT, 0.5), _BAR, fill=CALM_TINT, edge=CALM, round_by=0)
         size = sheet.said(words.size_at_most(certificate.largest_difference, unit))
+        sheet.cover(end + 3, y - _BAR / 2, sheet.measure(size, SMALL) + 4, _BAR)
         sheet.text(end + 5, y, size, size=SMALL)
     for number, limit in enumerate(allowed):
         x, y = axis.place(limit), sheet.top + 14.0 * number + 7

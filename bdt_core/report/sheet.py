@@ -162,6 +162,9 @@ class Ruler:
         line, rest = "", str(self.said(words))
         while rest:
             word, _, after = rest.partition(" ")
+            if "-" in word[1:-1] and self.measure(AsItIs(word), size, bold) > width:
+                head, dash, tail = word.partition("-")
+                word, after = head + dash, f"{tail} {after}".rstrip()
             longer = f"{line} {word}" if line else word
             if self.measure(AsItIs(longer), size, bold) <= width:
                 line, rest = longer, after

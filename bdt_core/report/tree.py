@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Cluster, Document, Printed, ReportedVariable, TreeNode
 
 NODES_SHOWN = 29
-_ROW = 35.0
-_HIGH = 28.0
+_ROW = 32.0
+_HIGH = 26.0
 _NARROWEST, _WIDEST = 184.0, 240.0
 """Of boxes, which are as wide as the longest line in them."""
 _DEEPEST = 96.0
@@ -33,12 +33,16 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     places = {node.id: (8 + indent * depth, top + _ROW * row) for row, (node, depth) in enumerate(rows)}
     for node, _ in rows:
         _connect(sheet, node, places)
+    parents = [node.parent for node, _ in rows]
+    others = {node.id for place, (node, _) in enumerate(rows) if node.parent in parents[:place]}
     texts = {node.id: _told(sheet, document.bias_variable, node, said.words) for node, _ in rows}
     longest = max(sum(sheet.measure(one, SMALL) for one in line) for line in texts.values())
     wide = min(max(longest + 18, _NARROWEST), _WIDEST)
     for node, _ in rows:
         divided = any(one not in nodes for one in node.children)
-        _group(sheet, node, texts[node.id], (*places[node.id], wide, _HIGH), said.words, divided=divided)
+        # What separates two groups is the same the other way round: the first says it.
+        step = said.words["others"] if node.id in others else of_ours(node.step or "")
+        _group(sheet, node, texts[node.id], (*places[node.id], wide, _HIGH), said.words, step, divided=divided)
     _legend(sheet, said.words, top + _ROW * len(rows) + 8)
     return sheet
 
@@ -77,6 +81,7 @@ def _group(
     texts: tuple[AsItIs, AsItIs],
     box: tuple[float, float, float, float],
     said: Mapping[str, str],
+    step: str,
     *,
     divided: bool,
 ) -> None:
@@ -96,9 +101,9 @@ def _group(
     room = wide - 18 - sheet.measure(gap, SMALL)
     sheet.text(x + 6, middle + 6, sheet.fit(mean, room, SMALL), size=SMALL, color=INK)
     sheet.text(right, middle + 6, gap, size=SMALL, color=HARM if worse else CALM, align="right")
-    if node.step:
+    if step:
         left = x + wide + 8
-        lines = sheet.wrap(of_ours(node.step), sheet.width - 8 - left, SMALL, _STEP_LINES)
+        lines = sheet.wrap(step, sheet.width - 8 - left, SMALL, _STEP_LINES)
         sheet.text(left, middle, "\n".join(lines), size=SMALL)
 
 
