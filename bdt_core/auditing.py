@@ -280,6 +280,7 @@ def audit(
     looks: Any = NOT_GIVEN,
     title: Any = NOT_GIVEN,
     language: Any = NOT_GIVEN,
+    pdf: Any = NOT_GIVEN,
     labels: Any = NOT_GIVEN,
     units: Any = NOT_GIVEN,
     about: Any = NOT_GIVEN,
@@ -399,6 +400,9 @@ def audit(
         Title of the report, for people who do not know its name.
     language : {'en', 'nl'}, optional
         Language of the report: en or nl.
+    pdf : {'short', 'whole'}, optional
+        What of the annex is printed. short: what stands open on the web page; what it folds away stands there
+        and in report.json, and the PDF names it. whole: this, too.
     labels : dict, optional
         What people call columns and their levels: {race: {name: origin, levels: {AA: African-American}}}.
     units : dict of str to str, optional

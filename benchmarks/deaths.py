@@ -1,8 +1,9 @@
 """Processes that are killed at random moments: what is left of them, lost or doubled, counted.
 
-``python -m benchmarks deaths [--page=100] [--inbox=40] [--audit=40] [--gate=40] [--seed=0]``: so many deaths of the
-process that works for ``bdt open``, of runs of files of an inbox under a real daemon, of ``bdt audit`` and of
-``bdt gate``, each by ``kill -9`` at a moment of a run that nothing happens to. Moments are seconds of the processor,
+``python -m benchmarks deaths [--page=100] [--inbox=100] [--audit=40] [--gate=40] [--database=40]
+[--cluster=40] [--seed=0]``: so many deaths of the process that works for ``bdt open``, of runs of files of an inbox
+under a real daemon, of ``bdt audit``, of ``bdt gate``, of a PostgreSQL that Dagster keeps its records in, and of
+workers and schedulers of Dask, each at a moment of a run that nothing happens to. Moments are seconds of the processor,
 which are the same on a machine that others use, too. Prints a table, and what went wrong.
 """
 
@@ -13,13 +14,16 @@ import json
 import multiprocessing.util
 import os
 import random
+import shutil
 import signal
 import sys
 import tempfile
+import threading
 import time
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 from typing import Any
@@ -82,26 +86,26 @@ class Deaths:
             print(otherwise, flush=True)
 
 
-def run(page: str = "100", inbox: str = "40", audit: str = "40", gate: str = "40", seed: str = "0") -> None:
+def run(
+    page: str = "100", inbox: str = "100", audit: str = "40", gate: str = "40", database: str = "40",
+    cluster: str = "40", seed: str = "0",
+) -> None:  # fmt: skip
     """Kill, look, count, print."""
-    counts = {"page": int(page), "inbox": int(inbox), "audit": int(audit), "gate": int(gate)}
+    counts = {"page": page, "inbox": inbox, "audit": audit, "gate": gate, "database": database, "cluster": cluster}
+    others = {"page": _of_page, "inbox": _of_inbox, "database": _of_database, "cluster": _of_cluster}
     rows, wrong = [], 0
     multiprocessing.util.get_temp_dir()  # that of this process stays until it ends
     with tempfile.TemporaryDirectory() as scratch, tempfile.TemporaryDirectory() as temporary:
         os.environ["TMPDIR"] = tempfile.tempdir = temporary  # of all processes that are begun from here on
-        for name, deaths in counts.items():
+        for name, deaths in ((name, int(count)) for name, count in counts.items()):
             folder = Path(scratch, name)
             folder.mkdir()
             random_ = random.Random(f"{name}-{seed}")
             with contextlib.chdir(folder):
                 if not deaths:
                     continue
-                if name == "page":
-                    found = _of_page(deaths, random_, folder)
-                elif name == "inbox":
-                    found = _of_inbox(deaths, random_, folder)
-                else:
-                    found = _of_command(name, deaths, random_, folder)
+                work = others.get(name) or partial(_of_command, name)
+                found = work(deaths, random_, folder)
             wrong += len(found.problems)
             at = ", ".join(f"{number} {what}" for what, number in sorted(found.at.items()))
             rows.append([name, f"{deaths:,}", f"{found.seconds:.1f}", at, f"{len(found.problems)}"])
@@ -296,17 +300,24 @@ def _of_inbox(deaths: int, random_: random.Random, folder: Path) -> Deaths:
     daemon, found = Daemon(folder / "project"), Deaths()
     moments: dict[str, float] = {}
     pids: dict[str, int] = {}
+    lasted: dict[str, float] = {}
 
     def ended(instance: dg.DagsterInstance) -> bool:
         """Kill each first run when its moment comes; whether all files are dealt with."""
         runs = list(instance.get_runs())
         for one in runs:
             name = one.tags["dagster/partition"]
+            if one.status is dg.DagsterRunStatus.SUCCESS and one.parent_run_id is None and name in lasted:
+                # The first run reads what later ones find in memory.
+                found.seconds = min(found.seconds, lasted.pop(name))
             if one.parent_run_id is not None or one.is_finished or name == "first.csv" or name in found_at:
                 continue
             if name not in pids and (pid := process_of(instance, one.run_id)) is not None:
                 pids[name], moments[name] = pid, random_.uniform(0.0, found.seconds)
-            is_due = name in pids and _used(pids[name]) >= moments[name]
+            used = _used(pids[name]) if name in pids else 0.0
+            if used:
+                lasted[name] = used
+            is_due = name in pids and used >= moments[name]
             if is_due and pids[name] in set(daemon._processes()):  # numbers of processes are given again
                 with contextlib.suppress(ProcessLookupError):
                     os.kill(pids[name], signal.SIGKILL)
@@ -359,3 +370,113 @@ def _is_quiet(runs: list[dg.DagsterRun], killed: set[str]) -> bool:
         and one.status is not dg.DagsterRunStatus.SUCCESS
     ]  # fmt: skip
     return not waited and all(one.is_finished for one in runs)
+
+
+# --- a database, and a cluster ----------------------------------------------------------------------------------------
+
+
+def _of_database(deaths: int, random_: random.Random, folder: Path) -> Deaths:
+    """PostgreSQL, which Dagster keeps its records in, goes away while an audit runs, and comes back when that ended."""
+    from bdt_pipeline.resources.history_store import HistoryStore
+    from tests.pipeline.fault_runs import DAYS, Place, ended, write_days
+    from tests.postgres import postgresql_server
+
+    write_days(folder / "data")
+    found = Deaths()
+    with postgresql_server() as server:
+        url = server.get_uri().replace("://", "+psycopg2://", 1)
+
+        def place_of(name: str, begun: Path | None) -> Place:
+            if begun is not None:
+                shutil.copytree(begun, folder / name / "values")
+            return Place(folder / "data", folder / name / "home", folder / name / "values", url)
+
+        first = place_of("first", None)
+        assert first.run(DAYS[0]) == 0
+        expected = None
+        for number in range(-2, deaths):
+            place = place_of(f"{number}", first.values)
+            with place.instance() as instance:
+                instance.get_runs()
+            process, used = place.start(DAYS[1]), 0.0
+            moment = random_.uniform(0.0, found.seconds) if number >= 0 else float("inf")
+            while process.is_alive() and used <= moment:
+                used = max(used, _used(process.pid))
+                time.sleep(0.01)
+            if number < 0:  # the first one may compile
+                assert ended(process) == 0
+                found.seconds, expected = used, place.files()
+                continue
+            server.stop()
+            code = ended(process)
+            server.start()
+            found.at["ended before" if code == 0 else "failed"] += 1
+            if code:
+                again = place.run(DAYS[1], failed=place.broken())
+                found.expect(again == 0, f"database {number}: taken up again, the run ends with {again}")
+            found.expect(place.files() == expected, f"database {number}: other results")
+            history, unreadable = HistoryStore(UPath(place.values), "loans").read()
+            kept = sorted(one.id for one in history) == list(DAYS) and not unreadable
+            found.expect(kept, f"database {number}: the history has other batches")
+            found.expect(not Ledger(place.values).read().problems, f"database {number}: ledger")
+            shutil.rmtree(folder / f"{number}")
+    return found
+
+
+def _of_cluster(deaths: int, random_: random.Random, folder: Path) -> Deaths:
+    """A worker of Dask, or every third time its scheduler, dies while an audit runs: the same report, or a sentence."""
+    from bdt_core.audit import audit
+    from bdt_core.errors import BDTError
+    from bdt_core.report import canonical_json
+    from tests.core.shards.test_dask_cluster import _cluster_of_its_own
+    from tests.pipeline.local_page.served import refusals
+
+    refusals().to_csv(folder / "refusals.csv", index=False)
+    found = Deaths()
+
+    def report(address: str) -> str:
+        held = {"memory": "out_of_core"}
+        engine = {"dask": {"address": address}}
+        spec = {**_SPEC, "clustering": {**_SPEC["clustering"], **held}, "large_rows": 100, "engine": engine}
+        document = audit(None, spec).document
+        return canonical_json({**document, "spec": {**document["spec"], "engine": None}})
+
+    expected = None
+    for number in range(-2, deaths):
+        place = folder / f"{number}"
+        place.mkdir()
+        address, (scheduler, nanny) = _cluster_of_its_own(place)  # type: ignore[no-untyped-call]
+        its = _workers_of(nanny.pid)
+        victim = "scheduler" if number % 3 == 2 else "worker"
+        pid = scheduler.pid if victim == "scheduler" else random_.choice(its)
+        begun = time.monotonic()
+        after = random_.uniform(0.0, found.seconds)
+        killer = threading.Timer(after, os.kill, (pid, signal.SIGKILL))
+        try:
+            if number >= 0:
+                killer.start()
+            made, is_told = report(address), False
+        except BDTError as error:
+            made, is_told = str(error), True
+        finally:
+            killer.cancel()
+            for one in (nanny, scheduler):
+                one.terminate()
+                one.wait()
+        if number < 0:
+            found.seconds, expected = time.monotonic() - begun, made
+            continue
+        found.at[f"{victim}: " + ("told" if is_told else "the same report")] += 1
+        fits = victim == "scheduler" and "scheduler" in made if is_told else made == expected
+        found.expect(fits, f"{victim} {number} after {after:.1f} s: {made[:300]}")
+    return found
+
+
+def _workers_of(nanny: int) -> list[int]:
+    """Processes that a nanny has begun for its two workers."""
+    while True:
+        children = Path(f"/proc/{nanny}/task/{nanny}/children").read_text().split()
+        workers = [int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
+        if len(workers) == 2:
+            return workers
+        time.sleep(0.1)

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
-from bdt_core.report.blocks import Page, Section
+from bdt_core.report.blocks import Folded, Page, Paragraph, Section
 from bdt_core.report.declared import all_stand_in_groups
 from bdt_core.report.first_page import first_page, first_section, words_of_forms
 from bdt_core.report.printed import AnyDocument, printed
@@ -78,6 +79,24 @@ def body_of(document: Printed) -> tuple[Section, ...]:
     """What stands between the first page and the annex."""
     names = BODY if document.publication is None else PUBLISHED_BODY
     return _sections(tuple(name for name in names if name not in _moved(document)), document)
+
+
+def open_parts(sections: tuple[Section, ...]) -> tuple[tuple[Section, ...], tuple[str, ...]]:
+    """What of sections stands open where a form can fold, and the titles of what is folded.
+
+    A section that has nothing but words beside what is folded is folded as a whole.
+    """
+    kept: list[Section] = []
+    folded: list[str] = []
+    for each in sections:
+        parts = [block for block in each.blocks if isinstance(block, Folded)]
+        others = tuple(block for block in each.blocks if not isinstance(block, Folded))
+        if parts and all(isinstance(block, Paragraph) for block in others):
+            folded.append(each.title)
+        else:
+            kept.append(replace(each, blocks=others))
+            folded += [block.title for block in parts]
+    return tuple(kept), tuple(folded)
 
 
 def _moved(document: Printed) -> tuple[str, ...]:

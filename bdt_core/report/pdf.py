@@ -8,7 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
@@ -19,9 +19,9 @@ from bdt_core.report.blocks import plain
 from bdt_core.report.catalogue import sayings
 from bdt_core.report.figures import figure_names, figure_svg
 from bdt_core.report.letters import FURTHER, can_be_drawn, has_letters, set_apart, with_code_points
-from bdt_core.report.page import build_page
+from bdt_core.report.page import build_page, open_parts
 from bdt_core.report.printed import AnyDocument, printed
-from bdt_core.said import say
+from bdt_core.said import AsItIs, say
 from bdt_core.words import each_text
 
 # Typst brings the first along, matplotlib the others.
@@ -33,6 +33,10 @@ _SET = 6  # times at most
 LACKS = (
     "This PDF cannot draw some characters of names. They stand as code points, such as [U+13000], or as boxes, and so "
     "it has no PDF/UA mark; the other files have the names in full."
+)
+_NOT_PRINTED = (
+    "The web page (report.html) has more, which it folds away: {folded}. report.json has all numbers of it, and with "
+    '"pdf: whole" in the specification it is printed.'
 )
 _LETTERS = re.compile(r"font-size: ([\d.]+)px; font-family: [^;\"]*")
 _AS_TALL = 1.16  # times the size of a figure's letters, in print
@@ -75,9 +79,14 @@ def render_pdf(
         document = type(document).model_validate(each_text(document.model_dump(), with_code_points))
     if figures is None or not is_whole:
         figures = {name: figure_svg(document, name) for name in figure_names(document)}
-    page = build_page(document)
+    page, not_printed = build_page(document), ""
+    if document.spec.get("pdf", "short") == "short" and document.publication is None:
+        annex, folded = open_parts(page.annex)
+        page = replace(page, annex=annex)
+        not_printed = sayings(page.language)(say(_NOT_PRINTED, folded=AsItIs("; ".join(folded)))) if folded else ""
     drawn = {name: dict(zip(("svg", "texts"), set_apart(_in_print(one)), strict=True)) for name, one in figures.items()}
-    report = {"page": with_breaks({**plain(page), "answer": page.answer}), "figures": drawn}
+    texts = {**plain(page), "answer": page.answer, "not_printed": not_printed}
+    report = {"page": with_breaks(texts), "figures": drawn}
     template = resources.files("bdt_core.report").joinpath("templates", "report.typ")
     return typeset(template, report, page.language, is_whole=is_whole, notice=notice)
 
@@ -130,22 +139,22 @@ def _compiled(template: Traversable, page: dict[str, Any], standards: str | list
     def inputs(stays: dict[str, bool]) -> dict[str, str]:
         return {"page": json.dumps({**page, **families, "stays": stays}, ensure_ascii=False)}
 
-    def told(stays: dict[str, bool]) -> dict[str, bool]:
+    def placed(stays: dict[str, bool]) -> dict[str, bool]:
         return dict(json.loads(typst.query(**asked, sys_inputs=inputs(stays), selector="<stays>", field="value")))
 
     pdf, warnings = compile_page(**asked, sys_inputs=inputs({}), pdf_standards=standards)
     if any(_NOT_SETTLED in one.message for one in warnings):
-        stays = _settled(told)
+        stays = _settled(placed)
         pdf, _ = compile_page(**asked, sys_inputs=inputs(stays), pdf_standards=standards)
     return bytes(pdf)
 
 
-def _settled(told: Callable[[dict[str, bool]], dict[str, bool]]) -> dict[str, bool]:
-    """By name of a figure whether it stays with its heading, once `told` of it agrees; in doubt it does."""
+def _settled(placed: Callable[[dict[str, bool]], dict[str, bool]]) -> dict[str, bool]:
+    """By name of a figure whether it stays with its heading, once `placed` of it agrees; in doubt it does."""
     seen: list[dict[str, bool]] = []
-    stays = told({})
+    stays = placed({})
     for _ in range(_SET):
-        better = told(stays)
+        better = placed(stays)
         if better == stays:
             break
         if better in seen:

@@ -75,15 +75,13 @@ def who_is_in(rule: str, precision: words.Number, recall: words.Number, path: Se
     Examples
     --------
     >>> who_is_in("age up to 27", 0.93, 0.81, ["age lower: mean 23 against 41"])
-    'age up to 27 (right for 93.0 % of those it names, and names 81.0 % of the cluster)'
+    'age up to 27 (93.0 % of these people are in it; covers 81.0 %)'
     >>> who_is_in("age up to 27", 0.93, 0.3, ["age lower: mean 23 against 41"])
     'no short rule fits; how it came about: age lower: mean 23 against 41'
     """
     if words.rule_fits(precision, recall):
         right, named = words.percent(precision), words.percent(recall)
-        return say(
-            "{rule} (right for {N} of those it names, and names {Nall} of the cluster)", rule=rule, N=right, Nall=named
-        )
+        return say("{rule} ({N} of these people are in it; covers {Nall})", rule=rule, N=right, Nall=named)
     steps = [first_of(one, "; ") for one in path]
     more = len(steps) - _STEPS
     shown = steps[:_STEPS]

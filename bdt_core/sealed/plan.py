@@ -18,8 +18,9 @@ Plan = Mapping[str, Any]
 _PLACE_OF_A_TABLE = ("path", "separator", "encoding", "sheet", "database")
 DECIDES_NOTHING: Mapping[str, tuple[str, ...]] = {
     "": (
-        "name", "title", "language", "labels", "units", "about", "partition_by", "inbox", "schedule", "automation",
-        "freshness_hours", "pool", "keep", "history", "notify", "notify_from", "report_url", "engine", "seal",
+        "name", "title", "language", "pdf", "labels", "units", "about", "partition_by", "inbox", "schedule",
+        "automation", "freshness_hours", "pool", "keep", "history", "notify", "notify_from", "report_url", "engine",
+        "seal",
     ),
     "source": (*_PLACE_OF_A_TABLE, "asset", "arrays", "partition"),
     "source.join": _PLACE_OF_A_TABLE,

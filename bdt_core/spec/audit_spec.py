@@ -52,7 +52,7 @@ NEEDS_WHOLE_LISTS = (
     'all of its rows at once: make a column of them beforehand and name it in "bias_variable.column"'
 )
 """Why places are not made of a table that is worked through in blocks, and what to do."""
-SAID = ("title", "language", "labels", "units", "about", "reference")
+SAID = ("title", "language", "pdf", "labels", "units", "about", "reference")
 """Keys that say how results are told, and not how they are made."""
 _SERVED = re.compile(r"https?://[^\s/]+|\$\{\w+\}")
 _ADDRESS = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*://|\$\{\w+\}")
@@ -509,6 +509,13 @@ class AuditSpec(SpecSection):
         "en",
         description=f"Language of the report: {' or '.join(LANGUAGES)}.",
         json_schema_extra={"enum": list(LANGUAGES)},
+    )
+    pdf: Literal["short", "whole"] = Field(
+        "short",
+        description=(
+            "What of the annex is printed. short: what stands open on the web page; what it folds away stands there "
+            "and in report.json, and the PDF names it. whole: this, too."
+        ),
     )
     labels: dict[str, Label] = Field(
         {},

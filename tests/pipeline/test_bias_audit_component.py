@@ -167,6 +167,7 @@ CASES: dict[str, Any] = {
     "report_url": "https://reports.example/bias",
     "title": "Who gets a loan",
     "language": "nl",
+    "pdf": "whole",
     "labels": {"race": {"name": "origin", "levels": {"b": "Black people"}}},
     "units": {"age": "years"},
     "about": {

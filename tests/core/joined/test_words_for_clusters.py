@@ -45,7 +45,7 @@ def test_a_rule_knows_what_is_missing():
 
 def test_rows_without_income_are_not_everybody():
     report = quick_audit(without_income(), clustering={"stability": 0, "n_init": 2, "max_iter": 1}).document
-    assert "income is missing (right for 100.0 % of those it names" in report["summary"]["cluster"]
+    assert "income is missing (100.0 % of these people are in it" in report["summary"]["cluster"]
     assert report["clusters"][0]["description"].startswith("income is missing (")
     assert report["clusters"][1]["description"].startswith("income is not missing (")
 
@@ -54,8 +54,8 @@ def test_precision_and_coverage_stand_beside_a_rule_in_every_form():
     report = quick_audit(without_income(), clustering={"stability": 0, "n_init": 2, "max_iter": 1}).document
     for drawn in (render_markdown(report), render_html(report)):
         text = " ".join(drawn.replace("&nbsp;", " ").replace("\xa0", " ").split())
-        assert text.count("income is missing (right for 100.0 % of those it names") >= 2
-        assert text.count("and names 100.0 % of the cluster)") >= 3  # of both clusters
+        assert text.count("income is missing (100.0 % of these people are in it") >= 2
+        assert text.count("; covers 100.0 %)") >= 3  # of both clusters
 
 
 @pytest.mark.parametrize("least", [1.0, 0.6])

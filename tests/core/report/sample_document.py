@@ -283,8 +283,8 @@ def fail() -> Document:
         },
         "verdict": {"verdict": "fail", "blocks": True, "sentence": sentence},
         "summary": {
-            "headline": "Cluster 0: age up to 27 and priors_count from 0 (right for 90.0 % of those it names, and "
-            "names 80.0 % of the cluster). On its 203 test rows FPR is 39.9 % against 23.7 % for everybody else, "
+            "headline": "Cluster 0: age up to 27 and priors_count from 0 (90.0 % of these people are in it; "
+            "covers 80.0 %). On its 203 test rows FPR is 39.9 % against 23.7 % for everybody else, "
             "difference +16.2 points [95 % CI +9.2 to +24.2], p < 0.001.",
             "what_sets_apart": ["age: mean 24.1 against 36 (Hedges' g −1.1)"],
         },

@@ -151,7 +151,7 @@ CLUSTERS = table_of(
         (
             (str(n), ""),
             ("years away from home up to 3 and age up to 23 and distance to the parents up to 58 kilometres "
-             "(right for 87.0 % of those it names, and names 95.6 % of the cluster)", "stability 0.97: stable"),
+             "(87.0 % of these people are in it; covers 95.6 %)", "stability 0.97: stable"),
             ("562", "2,236 train"),
             ("25.1 %", ""),
             ("+10.2 procentpunt", "[+4.0 to +16.6]"),

@@ -260,6 +260,7 @@ def test_slices_are_told_how_they_were_searched_and_tested():
 def test_slices_that_others_stand_for_are_folded_under_them():
     folded = {one.title: one for one in section(deep(), "slices").blocks if isinstance(one, Folded)}
     assert list(folded) == [
+        "The worst intersection, condition by condition",
         "1 intersection that another stands for", "The strongest that are not significant", "What was searched",
     ]  # fmt: skip
     inside = table(deep(), f"Within {CONDITIONS[1]}", "slices")

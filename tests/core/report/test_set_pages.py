@@ -10,7 +10,9 @@ from typing import Any
 import pytest
 
 from bdt_core.report import figure_svg, pdf, render_pdf
+from bdt_core.report.document import Printed
 from bdt_core.report.figures import figure_names
+from bdt_core.report.printed import printed
 from bdt_core.spec import LANGUAGES
 from tests.core.report.set_pages import faults
 from tests.core.report.test_nothing_is_cut import report
@@ -19,10 +21,15 @@ ENGLISH = frozenset(("the", "than", "worse", "better", "everybody", "else", "row
 TEMPLATE = Path(pdf.__file__).parent / "templates" / "report.typ"
 
 
+def in_print(document: Printed, annex: str) -> Printed:
+    return printed({**document.model_dump(), "spec": {**document.spec, "pdf": annex}})
+
+
 @pytest.mark.parametrize("language", LANGUAGES)
 @pytest.mark.parametrize("name", ["compas", "grants"])
-def test_the_pages_of_the_demonstrations_have_no_faults(name: str, language: str) -> None:
-    drawn = render_pdf(report(name, language))
+@pytest.mark.parametrize("annex", ["short", "whole"])
+def test_the_pages_of_the_demonstrations_have_no_faults(name: str, annex: str, language: str) -> None:
+    drawn = render_pdf(in_print(report(name, language), annex))
     assert faults(drawn, ENGLISH if language != "en" else frozenset()) == []
 
 
@@ -39,7 +46,7 @@ def with_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[.
         (tmp_path / "templates" / "report.typ").write_text(text)
         with monkeypatch.context() as patched:
             patched.setattr(pdf.resources, "files", lambda _: tmp_path)
-            return render_pdf(report("compas", "en"))
+            return render_pdf(in_print(report("compas", "en"), "whole"))
 
     return draw
 

@@ -150,6 +150,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
     "significance.alpha_of_all_looks": ({"looks": 5, "significance": {"alpha": 0.02}}, 0.1),
     "title": ({}, "Loans"),
     "language": ({}, "nl"),
+    "pdf": ({}, "whole"),
     "labels": ({}, {"race": {"name": "origin"}}),
     "units": ({}, {"age": "years"}),
     "about": ({}, {"system": "Loans"}),
