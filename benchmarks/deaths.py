@@ -30,6 +30,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 import dagster as dg
+import psutil
 import yaml
 from upath import UPath
 
@@ -425,6 +426,8 @@ def _of_database(deaths: int, random_: random.Random, folder: Path) -> Deaths:
 
 def _of_cluster(deaths: int, random_: random.Random, folder: Path) -> Deaths:
     """A worker of Dask, or every third time its scheduler, dies while an audit runs: the same report, or a sentence."""
+    from distributed import Client
+
     from bdt_core.audit import audit
     from bdt_core.errors import BDTError
     from bdt_core.report import canonical_json
@@ -437,7 +440,7 @@ def _of_cluster(deaths: int, random_: random.Random, folder: Path) -> Deaths:
     def report(address: str) -> str:
         held = {"memory": "out_of_core"}
         engine = {"dask": {"address": address}}
-        spec = {**_SPEC, "clustering": {**_SPEC["clustering"], **held}, "large_rows": 100, "engine": engine}
+        spec = {**_SPEC, "clustering": {**_SPEC["clustering"], **held}, "engine": engine}
         document = audit(None, spec).document
         return canonical_json({**document, "spec": {**document["spec"], "engine": None}})
 
@@ -446,6 +449,8 @@ def _of_cluster(deaths: int, random_: random.Random, folder: Path) -> Deaths:
         place = folder / f"{number}"
         place.mkdir()
         address, (scheduler, nanny) = _cluster_of_its_own(place)  # type: ignore[no-untyped-call]
+        with Client(address) as client:
+            client.wait_for_workers(2)  # one that dies before ends its nanny, and so the other one
         its = _workers_of(nanny.pid)
         victim = "scheduler" if number % 3 == 2 else "worker"
         pid = scheduler.pid if victim == "scheduler" else random_.choice(its)
@@ -461,9 +466,12 @@ def _of_cluster(deaths: int, random_: random.Random, folder: Path) -> Deaths:
         finally:
             killer.cancel()
             for one in (nanny, scheduler):
-                one.terminate()
+                one.kill()
                 one.wait()
+            for one in map(psutil.Process, filter(psutil.pid_exists, its)):
+                one.kill()
         if number < 0:
+            assert not is_told, made
             found.seconds, expected = time.monotonic() - begun, made
             continue
         found.at[f"{victim}: " + ("told" if is_told else "the same report")] += 1
@@ -475,8 +483,9 @@ def _of_cluster(deaths: int, random_: random.Random, folder: Path) -> Deaths:
 def _workers_of(nanny: int) -> list[int]:
     """Processes that a nanny has begun for its two workers."""
     while True:
-        children = Path(f"/proc/{nanny}/task/{nanny}/children").read_text().split()
-        workers = [int(one) for one in children if b"spawn_main" in Path(f"/proc/{one}/cmdline").read_bytes()]
-        if len(workers) == 2:
-            return workers
+        with contextlib.suppress(psutil.NoSuchProcess):
+            children = psutil.Process(nanny).children()
+            workers = [one.pid for one in children if "spawn_main" in " ".join(one.cmdline())]
+            if len(workers) == 2:
+                return workers
         time.sleep(0.1)

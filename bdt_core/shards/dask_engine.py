@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import multiprocessing
 import os
 import sys
@@ -53,6 +54,14 @@ _LOADED_FIRST = ("distributed", "pyarrow.parquet", "bdt_core.auditing")
 place of a killed one is no fork."""
 
 
+_LOG = logging.getLogger("distributed.client")
+
+
+def _is_not_of_a_lost_scheduler(record: logging.LogRecord) -> bool:
+    """Dask logs with a traceback that it cannot connect again, which an error of ours says in a sentence."""
+    return record.exc_info is None
+
+
 class DaskShards:
     """Applies functions to shards on the workers of a cluster; see `bdt_core.shards.engine.ShardEngine`.
 
@@ -71,6 +80,7 @@ class DaskShards:
 
     def __init__(self, settings: DaskEngine) -> None:
         self._client, self._cluster = _connected(settings)
+        _LOG.addFilter(_is_not_of_a_lost_scheduler)
         self._homes: dict[int, str] = {}
         self._seen: tuple[float, dict[str, Any]] = (-_LOOK_EVERY, {})
 
@@ -157,6 +167,7 @@ class DaskShards:
             if opened is not None:
                 with suppress(TimeoutError):  # what is left ends with this process
                     opened.close(timeout=_CLOSED_WITHIN)
+        _LOG.removeFilter(_is_not_of_a_lost_scheduler)
 
     def _submit_all(self, pickled: bytes, shards: Sequence[Shard]) -> dict[Future[Any], int]:
         """One message per worker, not one per shard."""

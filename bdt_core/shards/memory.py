@@ -93,7 +93,7 @@ def available_memory() -> int:
         ("/sys/fs/cgroup/memory/memory.limit_in_bytes", "/sys/fs/cgroup/memory/memory.usage_in_bytes"),
     ):
         try:
-            figures.append(int(Path(limit).read_text()) - int(Path(used).read_text()))
+            figures.append(int(Path(limit).read_text("ascii")) - int(Path(used).read_text("ascii")))
         except (OSError, ValueError):
             continue  # no container, or one without a limit
     return max(min(figures), 2**28)
@@ -130,7 +130,7 @@ def _of_machine() -> int:
 
         return int(psutil.virtual_memory().available)
     try:
-        for line in Path("/proc/meminfo").read_text().splitlines():
+        for line in Path("/proc/meminfo").read_text("ascii").splitlines():
             if line.startswith("MemAvailable:"):
                 return int(line.split()[1]) * 1024
     except OSError:

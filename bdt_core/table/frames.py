@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 import pandas as pd
 
 from bdt_core.errors import DataError, SourceError, UnreachableError, did_you_mean
+
+if TYPE_CHECKING:
+    import pyarrow as pa
 
 Kind = Literal["numeric", "categorical"]
 
@@ -93,9 +96,29 @@ def handed_over(table: AnyTable) -> pd.DataFrame:
         import pyarrow as pa
 
         with suppress(pa.ArrowInvalid, TypeError):  # one column alone has the interface, too
-            frame: pd.DataFrame = pa.table(table).to_pandas()
-            return frame
+            return frame_of_arrow(pa.table(table), "the table")
     raise SourceError(f"A {type(table).__name__} is not a table. Expected {_TABLE}.")
+
+
+def frame_of_arrow(table: pa.Table | pa.RecordBatch, where: str) -> pd.DataFrame:
+    """Rows of Arrow as a DataFrame; `where` says for messages which.
+
+    Raises
+    ------
+    SourceError
+        A column holds what Python has no value for.
+    """
+    import pyarrow as pa
+
+    try:
+        frame: pd.DataFrame = table.to_pandas()
+    except pa.ArrowInvalid:
+        name = next((one.name for one in table.schema if one.type == pa.time64("ns")), "")
+        raise SourceError(
+            f'{where}: column "{name}" holds times of day with parts of a microsecond, which Python does not know. '
+            "Round them to microseconds, or write them as texts."
+        ) from None
+    return frame
 
 
 def is_table(value: Any) -> bool:
@@ -178,8 +201,9 @@ def _without_foreign_types(frame: pd.DataFrame) -> pd.DataFrame:
     for place in halves:
         frame.isetitem(place, frame.iloc[:, place].to_numpy(np.float64, na_value=np.nan))
     for place in foreign:
-        column = pa.array(frame.iloc[:, place].array).to_pandas()
-        frame.isetitem(place, column.set_axis(frame.index))
+        table = pa.table({str(frame.columns[place]): pa.array(frame.iloc[:, place].array)})
+        column: Any = frame_of_arrow(table, "the table").iloc[:, 0].array
+        frame.isetitem(place, column)
     return frame
 
 

@@ -15,6 +15,7 @@ from bdt_core.errors import SourceError
 from bdt_core.said import say
 from bdt_core.table.column_types import Choose, ColumnType, Dtype, FileTypes, holding_missing, wider
 from bdt_core.table.dated_texts import FIRST_ROWS, seen_in
+from bdt_core.table.frames import frame_of_arrow
 from bdt_core.table.locations import SourceFile, reading
 from bdt_core.table.notation import DatesSeen
 from bdt_core.table.parquet_footers import Footer, dtypes_of, holds, read_footer
@@ -152,16 +153,7 @@ class ParquetTable:
         return dtypes_of(self.footer.schema.serialize().to_pybytes())
 
     def _frame(self, rows: pa.RecordBatch | pa.Table) -> pd.DataFrame:
-        import pyarrow as pa
-
-        try:
-            frame: pd.DataFrame = rows.to_pandas()
-        except pa.ArrowInvalid:
-            name = next((one.name for one in rows.schema if one.type == pa.time64("ns")), "")
-            raise SourceError(
-                f'{self.file.where}: column "{name}" holds times of day with parts of a microsecond, which Python does '
-                "not know. Round them to microseconds, or write them as texts."
-            ) from None
+        frame = frame_of_arrow(rows, self.file.where)
         frame.columns = rows.schema.names
         keys = {
             name: pd.Categorical.from_codes(np.full(len(frame), one.codes[0], one.codes.dtype), dtype=one.dtype)

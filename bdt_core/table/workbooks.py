@@ -6,7 +6,6 @@ far out that they do not fit into memory, it ends its process without a word; so
 
 from __future__ import annotations
 
-import importlib.util
 import io
 import json
 import pickle
@@ -22,7 +21,6 @@ from typing import Any
 from bdt_core.errors import SourceError
 from bdt_core.said import say
 
-_LIBRARY = "python_calamine"
 _PIECE = 1 << 22
 _MOST_XML = 1 << 28
 """Bytes of sheets that are searched for the cell that lies farthest out."""
@@ -85,18 +83,10 @@ def read_sheets(content: bytes, sheet: str | None, name: str) -> Sheets:
     Raises
     ------
     SourceError
-        The library is not installed, or the sheet does not fit into memory.
+        The sheet does not fit into memory.
     ValueError
         The bytes are no workbook.
     """
-    if importlib.util.find_spec(_LIBRARY) is None:
-        raise SourceError(
-            say(
-                "{table} is a workbook, which needs python-calamine. Try: pip install 'bdt-pipeline[excel]', or "
-                "save the sheet as .csv.",
-                table=name,
-            )
-        )
     asked = json.dumps({"sheet": sheet}).encode() + b"\n"
     command = [sys.executable, "-P", "-c", _READER]  # -P: a file here that has its name is not taken for the library
     done = subprocess.run(command, input=asked + content, capture_output=True, check=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import html
 import http.client
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +16,7 @@ from urllib.parse import urlencode, urlsplit
 import dagster as dg
 import numpy as np
 import pandas as pd
+import pypdf
 import pytest
 import yaml
 from click.testing import CliRunner
@@ -202,6 +205,32 @@ def test_every_door_gives_the_same_answer(
     found = json.loads(json.dumps(door(folder, people)))
     assert found["exit code"] == wanted["exit code"]
     assert found == wanted
+
+
+@pytest.mark.parametrize(("language", "verdict", "worst"), [
+    ("en", "FAIL", "sex is f (2,497 people)"), ("nl", "VOLDOET NIET", "sex is f (2.497 mensen)"),
+])  # fmt: skip
+def test_every_form_says_the_same_in_each_language(
+    language: str, verdict: str, worst: str, folder: Path, wanted: Answer
+) -> None:
+    ran = TyperRunner().invoke(app, ["gate", str(by_hand(folder, language=language)), "--report", "report"])
+    assert json.loads(json.dumps(answer_of(report_in(folder / "report"), ran.exit_code))) == wanted
+    said = ran.stdout.strip()
+    assert said.startswith(f"{verdict}: people: {worst}")
+    sentence = _in_one_line(said.partition(": people: ")[2])
+    texts = {name: (folder / "report" / name).read_text("utf-8") for name in _FORMS}
+    pages = pypdf.PdfReader(folder / "report" / "report.pdf").pages
+    texts["report.pdf"] = " ".join(page.extract_text() for page in pages)
+    told = {name: sentence in _in_one_line(text) for name, text in texts.items()}
+    assert told == dict.fromkeys(told, True)
+
+
+_FORMS = ("report.html", "report.md", "gate.md", "gate.xml")
+
+
+def _in_one_line(text: str) -> str:
+    """Without what a form has between words: ends of lines, places where they may end, tags, the report's own marks."""
+    return re.sub(r"[\s\u200b]+|&nbsp;", "", html.unescape(re.sub(r"<[^>]*>|\*\*|\\", "", text)))
 
 
 def test_a_gate_on_an_asset_says_the_same(people: pd.DataFrame, wanted: Answer, folder: Path) -> None:

@@ -204,7 +204,7 @@ def test_what_a_worker_lacks_is_said_after_one_try(cluster, tmp_path):
     assert tries.read_text() == "once\n"
 
 
-def test_a_lost_scheduler_is_told_at_once(train, tmp_path):
+def test_a_lost_scheduler_is_told_at_once(train, tmp_path, caplog):
     address, processes = _cluster_of_its_own(tmp_path)
     try:
         with DaskShards(DaskEngine(address=address)) as engine:
@@ -215,6 +215,7 @@ def test_a_lost_scheduler_is_told_at_once(train, tmp_path):
                 engine.map(partial(_sleep, mark=str(tmp_path)), train.shards)
             assert not (tmp_path / "done").exists()  # nothing was waited for
             killer.join()
+        assert not [one for one in caplog.records if one.exc_info]  # Dask's own traceback says no more
     finally:
         for one in processes:
             one.kill()

@@ -198,13 +198,6 @@ def test_a_file_of_the_librarys_name_is_not_taken_for_it(tmp_path: Path, monkeyp
     assert len(read_table("t.xlsx")) == 3
 
 
-def test_what_reads_workbooks_is_named_when_it_is_absent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "t.xlsx").write_bytes(workbook(people=ROWS))
-    monkeypatch.setitem(sys.modules, "python_calamine", None)
-    with pytest.raises(SourceError, match=r"pip install 'bdt-pipeline\[excel\]'"):
-        read_table(tmp_path / "t.xlsx")
-
-
 def test_a_json_list_is_a_table(tmp_path: Path) -> None:
     file = tmp_path / "t.json"
     file.write_text(json.dumps([{"a": 1, "b": "x"}, {"a": 2, "b": None}], indent=2))

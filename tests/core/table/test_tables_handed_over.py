@@ -73,3 +73,14 @@ def test_times_of_day_that_python_does_not_know_are_named(tmp_path: Path) -> Non
     pq.write_table(table, tmp_path / "t.parquet")
     with pytest.raises(SourceError, match=r't\.parquet: column "at" holds times of day with parts of a microsecond'):
         read_table(Source(path=str(tmp_path / "t.parquet")))
+
+
+def _of_pandas(columns: dict[str, Any]) -> pd.DataFrame:
+    return pd.DataFrame({**columns, "at": pd.array(columns["at"], dtype=pd.ArrowDtype(pa.time64("ns")))})
+
+
+@pytest.mark.parametrize("library", [pa.table, _of_pandas])
+def test_times_of_day_in_memory_are_named_too(library: Any) -> None:
+    at = pa.array([1, 2], pa.int64()).cast(pa.time64("ns"))
+    with pytest.raises(SourceError, match=r'the table: column "at" holds times of day with parts of a microsecond'):
+        as_frame(library({"age": [1, 2], "at": at}))
