@@ -170,9 +170,9 @@ def changes_of(
         Of A, in their order.
     """
     spec, settings = a.spec, a.spec.significance
-    gaps = [_has_gap(one, followed, everybody) for one in followed]
-    statements = 1 + sum(one.is_there + gap for one, gap in zip(followed, gaps, strict=True))
     sign = 1.0 if spec.bias_variable.better == "lower" else -1.0
+    gaps = [_has_gap(one, followed, everybody, sign) for one in followed]
+    statements = 1 + sum(one.is_there + gap for one, gap in zip(followed, gaps, strict=True))
 
     def reach(group: FollowedGroup) -> tuple[float, float]:
         chosen = group.who.reach if isinstance(group.who, Finding) else 0.0
@@ -299,18 +299,22 @@ def _elsewhere(sums_a: list[PersonSums], sums_b: list[PersonSums], declared: int
     return int(np.count_nonzero(moved))
 
 
-def _has_gap(people: Followed, followed: Sequence[Followed], everybody: Followed) -> bool:
-    """Whether its distance from everybody else is told: that of two groups who are all others of each other is once."""
+def _has_gap(people: Followed, followed: Sequence[Followed], everybody: Followed, sign: float) -> bool:
+    """Whether its distance from everybody else is told: of two groups who are all others of each other that of who
+    fares worse in A."""
     if not people.is_there or people.a.outside is None or people.b.outside is None:
         return False
     if isinstance(people.group.who, Finding):
         return True
     columns = _columns(people)
     alike = [each for each in followed if not isinstance(each.group.who, Finding) and _columns(each) == columns]
-    if len(alike) != 2 or people is alike[0] or not alike[0].is_there:
+    if len(alike) != 2 or not all(each.is_there for each in alike):
         return True
-    inside = [each.a.inside.people for each in (*alike, everybody) if each.a.inside is not None]
-    return inside[0] + inside[1] != inside[2]
+    inside = [each.a.inside for each in (*alike, everybody) if each.a.inside is not None]
+    if inside[0].people + inside[1].people != inside[2].people:
+        return True
+    is_first_worse = sign * inside[0].value >= sign * inside[1].value
+    return (people is alike[0]) is is_first_worse
 
 
 def _columns(people: Followed) -> tuple[str, ...]:

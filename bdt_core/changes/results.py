@@ -58,8 +58,8 @@ class ChangedGroup(Result):
     change : Change
         Of the group itself.
     gap : Change or None
-        Of its mean less that of everybody else. None where there are too few others, and of the second of two groups
-        that are each other's others.
+        Of its mean less that of everybody else. None where there are too few others, and of the one of two groups
+        that are each other's others that fares better in A.
     """
 
     who: str

@@ -52,6 +52,9 @@ def _limits(plan: Plan) -> list[str]:
 def _decision(plan: Plan) -> str:
     """What has to be found, where it is more than a difference of one cluster from none."""
     at_once = f" for {words.count(plan.clusters)} clusters at once" if plan.clusters > 1 else ""
-    beyond = f", to be found beyond a limit of {words.size(plan.limit, 'rate')}," if plan.limit > 0 else ""
-    alike = f", {plan.design_effect:.3g} rows saying as much as one person" if plan.design_effect > 1 else ""
-    return at_once + beyond + alike
+    more = []
+    if plan.limit > 0:
+        more.append(f"to be found beyond a limit of {words.size(plan.limit, 'rate')}")
+    if plan.design_effect > 1:
+        more.append(f"{plan.design_effect:.3g} rows saying as much as one person")
+    return at_once + "".join(f", {one}" for one in more) + ("," if more else "")

@@ -24,6 +24,8 @@ def test_the_plan_is_for_so_many_clusters_and_beyond_the_limit() -> None:
     result = CliRunner().invoke(app, [*asked, "--limit", "0.05"])
     assert "level 0.05 for 8 clusters at once, to be found beyond a limit of 5.0 points, and power 80%" in result.output
     assert f"clustering.min_cluster_size: {wanted.min_cluster_rows}" in result.output
+    both = CliRunner().invoke(app, [*asked, "--limit", "0.05", "--design-effect", "2"]).output.splitlines()[0]
+    assert both.endswith("a limit of 5.0 points, 2 rows saying as much as one person, and power 80%.")
     without = CliRunner().invoke(app, asked)
     assert "limit" not in without.output.splitlines()[0]
     refused = CliRunner().invoke(app, [*asked, "--limit", "0.2"])

@@ -48,6 +48,14 @@ def group(found: Changes, who: str) -> ChangedGroup:
     return next(one for one in found.groups if one.who == who)
 
 
+@pytest.mark.parametrize(("better", "who"), [("lower", "sex is f"), ("higher", "sex is m")])
+def test_of_two_groups_the_distance_is_that_of_who_fares_worse(better: str, who: str) -> None:
+    table = made(worse=0.15)
+    table.loc[table.sex == "f", "a"] = np.maximum(table.a, table.index % 3 == 0)[table.sex == "f"]
+    found = compare(spec("a", better=better), spec("b", better=better), data_a=table)
+    assert [one.who for one in found.groups if one.found_by == "groups" and one.gap is not None] == [who]
+
+
 def test_rows_of_one_table_are_compared_with_themselves() -> None:
     table = made(worse=0.15)
     found = compare(spec("a"), spec("b"), data_a=table)
