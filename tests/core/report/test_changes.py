@@ -124,7 +124,7 @@ def test_not_certain_is_never_said_to_be_no_change() -> None:
 
 def test_other_people_are_called_others() -> None:
     told = changes_as_page(sample(people=People(None, 2000, 1500), narrower=None)).markdown()
-    assert "2,000 people in A, and 1,500 people in B. They are taken for different people, as nothing says who is who: where" in told
+    assert "2,000 people in A, and 1,500 people in B. They are taken for different people, as nothing says who" in told
     assert "whether the system or the people did" in told
     assert "times as precise" not in told
 

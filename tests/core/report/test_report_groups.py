@@ -7,17 +7,21 @@ import re
 import time
 import xml.etree.ElementTree as ET
 
+import numpy as np
+import pandas as pd
 import pytest
 
 from bdt_core import words
 from bdt_core.metrics import CLARIFY
 from bdt_core.report import figure_svg, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Bullets, Figure, Folded, Paragraph, Subheading, Table
+from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures import figure_names
 from bdt_core.report.groups import map_rate
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
 from bdt_core.report.verdict import verdict_meaning
+from tests.core.joined.made_tables import quick_audit
 from tests.core.report.drawn import figures_of, html_of, pdf_words
 from tests.core.report.sample_document import HOSTILE, fail, hostile, many
 from tests.core.report.sample_groups import BOTH, MIN_ROWS, RACE, SEX, facet, groups_part, metric_limit
@@ -524,3 +528,14 @@ def test_small_groups_have_the_estimates_and_limits_of_the_report(name, written)
     for group in small:
         estimate, low, high = (written(group[limit]) for limit in ("estimate", "low", "high"))
         assert f"| {group['size']} | {estimate} (\\[{low} to {high}]) | own rows and other groups |" in page
+
+
+def test_a_title_of_rates_that_are_nearly_alike_says_both():
+    rng = np.random.default_rng(1)
+    sex = rng.choice(["f", "m"], 20_000)
+    chosen = (rng.random(20_000) < np.where(sex == "f", 0.67, 0.69)).astype(int)
+    frame = pd.DataFrame({"sex": sex, "age": rng.integers(18, 80, 20_000), "chosen": chosen})
+    asked = {"bias_variable": {"column": "chosen", "better": "higher"}, "groups": {"prediction": "chosen"}}
+    report = printed(quick_audit(frame, protected=["sex"], **asked).document)
+    (figure,) = (one for one in figure_names(report) if one.startswith("groups"))
+    assert re.fullmatch(r"[FM]: .* [67]\d\.\d %, everybody else [67]\d\.\d %", figure_words(report, figure).title)
