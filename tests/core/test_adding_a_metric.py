@@ -142,7 +142,7 @@ def test_it_is_unknown_when_it_is_not_in_the_registry(choice):
 
 
 def test_the_gate_judges_it_and_every_form_of_the_report_shows_it(added):
-    document = audit(people(), spec(gate=LIMITS)).document
+    document = audit(people(), spec(gate=LIMITS, pdf="whole")).document
     judged = {one["metric"]: one for one in document["gate"]}
     assert [judged[one["metric"]]["verdict"] for one in LIMITS] == ["fail", "fail", "pass", "fail", "fail", "fail"]
     assert judged["missed_difference"]["minimum"] == -0.1  # it is signed: a largest value is meant in both directions
@@ -366,7 +366,7 @@ def test_a_specification_can_name_a_function(functions, name, kind):
 @pytest.mark.parametrize("language", ["en", "nl"])
 def test_functions_are_judged_and_stand_in_every_form(functions, language):
     limits = limits_of_functions()
-    document = audit(mixed(), spec(gate=limits, language=language)).document
+    document = audit(mixed(), spec(gate=limits, language=language, pdf="whole")).document
     judged = {one["metric"]: one for one in document["gate"]}
     assert [judged[one["metric"]]["verdict"] for one in limits] == VERDICTS
     facet = document["groups"]["facets"][0]
