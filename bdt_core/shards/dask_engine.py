@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import multiprocessing
 import os
@@ -59,7 +60,7 @@ _LOG = logging.getLogger("distributed.client")
 
 def _is_not_of_a_lost_scheduler(record: logging.LogRecord) -> bool:
     """Dask logs with a traceback that it cannot connect again, which an error of ours says in a sentence."""
-    return record.exc_info is None
+    return not (record.exc_info and isinstance(record.exc_info[1], (asyncio.CancelledError, OSError)))
 
 
 class DaskShards:
