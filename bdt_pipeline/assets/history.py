@@ -5,7 +5,6 @@ from typing import Any
 
 import dagster as dg
 
-from bdt_core.said import AsItIs, say
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets import views_history as views
 from bdt_pipeline.assets.common import AuditAssets
@@ -51,21 +50,11 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
             name, counted = _id(context, group_counts, content), now if spec.history.labels_after else None
             batch = batch_of(group_counts, id=name, time=start or now, counted=counted)
             changed = store.record(batch, keep_time=start is None)
-            batches, unreadable = store.read()
+            batches, remarks = store.read()
             history = follow(batches, spec)
-        for name_of_file in unreadable:
-            log(
-                context,
-                f"{store.folder / name_of_file} holds no batch and is left out; audit its part again.",
-                "warning",
-            )
-        notes = [
-            *history.notes,
-            *(
-                say("{file} holds no batch and is left out; audit its part again.", file=AsItIs(one))
-                for one in unreadable
-            ),
-        ]
+        for remark in remarks:
+            log(context, f"{store.folder}: {remark}", "warning")
+        notes = [*history.notes, *remarks]
         if audit.partitions is None:
             notes.append(_NO_PARTS)
         log(context, f"Batch {batch.id} {'recorded' if changed else 'was there already'}.")

@@ -11,7 +11,7 @@ from rich.table import Table
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.report.catalogue import Sayings, say_for
-from bdt_core.said import AsItIs, Column, Numeral, first_of, joined, of_ours, say
+from bdt_core.said import Column, Numeral, Text, first_of, joined, of_ours, say
 from bdt_pipeline.assets.views_history import HEADER, RATIO_HEADER, ratio_row, ratios, row
 from bdt_pipeline.commands.console import console, show_notes, show_verdict, shown, write_file
 from bdt_pipeline.commands.printing import put
@@ -50,15 +50,15 @@ def show_history(name: str, storage: str | None, out: Path | None) -> None:
     """
     if out is not None and out.suffix.lower() not in _FIGURES:
         raise SpecError(f"The figure is written as {' or '.join(_FIGURES)}; found {out.name}.")
-    history, unreadable = history_of(name, _root(storage))
-    _print(name, history, unreadable)
+    history, remarks = history_of(name, _root(storage))
+    _print(name, history, remarks)
     if out is not None:
         write_file(out, _drawn(history, out.suffix.lower()), called="The figure ")
         put(f"{say_for(history.spec)('Figure')}: {out}")
 
 
-def history_of(name: str, root: UPath) -> tuple[History, list[str]]:
-    """The history of an audit, under the specification of its latest batch, and files that hold no batch.
+def history_of(name: str, root: UPath) -> tuple[History, list[Text]]:
+    """The history of an audit, under the specification of its latest batch, and remarks on its files.
 
     Raises
     ------
@@ -68,7 +68,7 @@ def history_of(name: str, root: UPath) -> tuple[History, list[str]]:
     from bdt_core.history import follow
     from bdt_pipeline.resources.history_store import FOLDER, HistoryStore
 
-    batches, unreadable = HistoryStore(root, name).read()
+    batches, remarks = HistoryStore(root, name).read()
     if not batches:
         known = _audits(root, FOLDER)
         hint = did_you_mean(name, known) if known else "No audit has a history there."
@@ -78,7 +78,7 @@ def history_of(name: str, root: UPath) -> tuple[History, list[str]]:
             "place."
         )
     latest = max(batches, key=lambda one: (one.time, one.id))
-    return follow(batches, latest.counts.spec), unreadable
+    return follow(batches, latest.counts.spec), remarks
 
 
 def _root(storage: str | None) -> UPath:
@@ -100,7 +100,7 @@ def _audits(root: UPath, folder: str) -> list[str]:
         return []
 
 
-def _print(name: str, history: History, unreadable: list[str]) -> None:
+def _print(name: str, history: History, remarks: list[Text]) -> None:
     from bdt_core.history import difference_finding, drift_finding, volume_finding
     from bdt_core.history.limits import number_of_batches
 
@@ -144,8 +144,7 @@ def _print(name: str, history: History, unreadable: list[str]) -> None:
     small = [
         say("{name}: {group}", name=one.facet, group=group) for one in history.groupings for group in one.too_small
     ]
-    broken = [say("{file} holds no batch and is left out.", file=AsItIs(one)) for one in unreadable]
-    notes = [*history.notes, *broken]
+    notes = [*history.notes, *remarks]
     if small:
         notes.append(say("Too few rows to be followed: {list}.", list=joined(small, ", ")))
     show_notes(to, map(said, notes), said)

@@ -9,6 +9,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
 from bdt_core.errors import SourceError
+from bdt_core.said import AsItIs, Text, say
 from bdt_pipeline.resources.storage import make_folder, name_of_its_own, replacing
 
 if TYPE_CHECKING:
@@ -20,6 +21,15 @@ if TYPE_CHECKING:
 FOLDER = "history"
 _EXTENSION = ".json"
 _READERS = 8
+_SKEW = datetime.timedelta(hours=1)
+"""By so much clocks of machines that record batches may differ."""
+
+_NO_BATCH = "{file} holds no batch and is left out; audit its part again."
+_OF_ANOTHER = "{file} holds a batch of the audit {audit} and is left out; move it to the history of that audit."
+_AHEAD = (
+    "Batch {batch} stands in the future, at {time}, and counts as the latest until then. Look at the name of its part, "
+    "and at the clock of the machine that recorded it."
+)
 
 
 class HistoryStore:
@@ -37,6 +47,7 @@ class HistoryStore:
     """
 
     def __init__(self, root: UPath, audit: str) -> None:
+        self.audit = audit
         self.folder = root / audit / FOLDER
 
     def record(self, batch: Batch, *, keep_time: bool = False) -> bool:
@@ -72,8 +83,8 @@ class HistoryStore:
             file.write(written.encode())
         return True
 
-    def read(self) -> tuple[list[Batch], list[str]]:
-        """All batches, and the names of files that hold none.
+    def read(self) -> tuple[list[Batch], list[Text]]:
+        """All batches, and remarks on files that are left out and on batches that stand in the future.
 
         Raises
         ------
@@ -89,9 +100,20 @@ class HistoryStore:
         paths = [one for one in paths if one.name.endswith(_EXTENSION) and not one.name.startswith(".")]
         with ThreadPoolExecutor(_READERS) as readers:  # remote files wait for the network, one after the other
             read = list(zip(paths, readers.map(self._read, paths), strict=True))
-        batches = [batch for path, batch in read if batch is not None and self._path(batch.id).name == path.name]
-        kept = {self._path(one.id).name for one in batches}
-        return batches, [path.name for path, _ in read if path.name not in kept and path.exists()]
+        batches: list[Batch] = []
+        remarks: list[Text] = []
+        now = datetime.datetime.now(datetime.UTC)
+        for path, batch in read:
+            if batch is None or self._path(batch.id).name != path.name:
+                if path.exists():
+                    remarks.append(say(_NO_BATCH, file=AsItIs(path.name)))
+            elif batch.counts.spec.name != self.audit:
+                remarks.append(say(_OF_ANOTHER, file=AsItIs(path.name), audit=AsItIs(batch.counts.spec.name)))
+            else:
+                batches.append(batch)
+                if batch.time > now + _SKEW:
+                    remarks.append(say(_AHEAD, batch=AsItIs(batch.id), time=AsItIs(f"{batch.time:%Y-%m-%d %H:%M} UTC")))
+        return batches, remarks
 
     def _path(self, id: str) -> UPath:  # noqa: A002 - the batch's own word
         return self.folder / file_name(id)

@@ -267,11 +267,43 @@ def test_files_that_hold_no_batch_are_named_and_left_out(root: UPath) -> None:
     (store.folder / "future.json").write_text(json.dumps({"schema": 2}))
     (store.folder / f".{file_name('2026-01-03')}.0.tmp").write_bytes(whole)
     (store.folder / "notes.txt").write_text("hello")
-    batches, unreadable = store.read()
+    batches, remarks = store.read()
     assert [one.id for one in batches] == ["2026-01-01"]
-    assert sorted(unreadable) == sorted([file_name("2026-01-02"), "stray.json", "list.json", "future.json"])
+    bad = sorted([file_name("2026-01-02"), "stray.json", "list.json", "future.json"])
+    assert remarks == [f"{name} holds no batch and is left out; audit its part again." for name in bad]
     assert store.record(day(SPEC, 1, CELLS))  # audited again, it is whole again
     assert len(store.read()[0]) == 2
+
+
+def test_batches_of_another_audit_are_named_and_left_out(root: UPath) -> None:
+    """Two histories in one folder, as after a restore into the wrong place."""
+    store, other = HistoryStore(root, "loans"), HistoryStore(root, "grants")
+    store.record(day(SPEC, 0, CELLS))
+    strange = day(SPEC.model_copy(update={"name": "grants"}), 1, CELLS)
+    other.record(strange)
+    name = file_name(strange.id)
+    (store.folder / name).write_bytes((other.folder / name).read_bytes())
+    batches, remarks = store.read()
+    assert [one.id for one in batches] == ["2026-01-01"]
+    assert remarks == [
+        f"{name} holds a batch of the audit grants and is left out; move it to the history of that audit."
+    ]
+    assert other.read() == ([strange], [])
+    store.record(day(SPEC, 1, CELLS))  # the part's own batch takes the place
+    assert [len(one) for one in store.read()] == [2, 0]
+
+
+def test_a_batch_from_the_future_is_named_and_kept(root: UPath) -> None:
+    """The clock of the machine that recorded it was ahead: no count is lost, and nobody takes it for today's."""
+    store, now = HistoryStore(root, "loans"), datetime.datetime.now(datetime.UTC)
+    store.record(batch_of(counted(SPEC, CELLS), id="minutes", time=now + datetime.timedelta(minutes=30)))
+    assert store.read()[1] == []
+    store.record(
+        batch_of(counted(SPEC, CELLS), id="years", time=now.replace(year=now.year + 6, day=1, hour=14, minute=5))
+    )
+    batches, (remark,) = store.read()
+    assert {one.id for one in batches} == {"minutes", "years"}
+    assert remark.startswith(f"Batch years stands in the future, at {now.year + 6}-{now.month:02}-01 14:05 UTC, ")
 
 
 def test_many_writers_and_readers_at_once(tmp_path: Path) -> None:
