@@ -12,17 +12,20 @@ import hashlib
 import json
 import os
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bdt_core.errors import OutputError
 from bdt_core.result import SCHEMA_MINOR
 from bdt_core.said import Text, say
 from bdt_core.sealed.canonical import canonical_bytes
 from bdt_core.words import count
+
+if TYPE_CHECKING:
+    from filelock import BaseFileLock
 
 FILE, HEAD, LOCK = "looks.jsonl", "looks.head", "looks.lock"
 FILES = frozenset({FILE, HEAD, LOCK})
@@ -31,7 +34,7 @@ MISSING, UNLISTED = "lines_missing", "reports_unlisted"
 _OF_A_LOOK, _REPORTS_READ = f'"schema_minor": {SCHEMA_MINOR}'.encode(), 100
 """Reports of versions that kept no ledger have another one."""
 _WAIT = 60.0
-"""Seconds to wait for another writer, each of whom needs milliseconds."""
+"""Seconds to wait for another writer to add a line, which takes milliseconds unless the disk is slow."""
 
 Event = Mapping[str, Any]
 
@@ -163,19 +166,29 @@ class Ledger:
 
     @contextmanager
     def _locked(self) -> Iterator[None]:
-        from filelock import FileLock, Timeout
+        from filelock import FileLock
 
         try:
             self.folder.mkdir(parents=True, exist_ok=True)
-            with FileLock(self.folder / LOCK, timeout=_WAIT):
+            with self._held(FileLock(self.folder / LOCK, timeout=_WAIT)):
                 yield
-        except Timeout:
-            raise OutputError(
-                f"Another run holds {self.folder / LOCK} for more than {_WAIT:.0f} seconds. If none is running, delete "
-                "that file."
-            ) from None
         except OSError as error:
             raise OutputError(f"{self.path} cannot be written: {error.strerror or error}.") from None
+
+    def _held(self, lock: BaseFileLock) -> AbstractContextManager[object]:
+        """The lock, held: on a slow disk others take long before, and are waited for while they add lines."""
+        from filelock import Timeout
+
+        while True:
+            before = _bytes(self.folder / HEAD)
+            try:
+                return lock.acquire()
+            except Timeout:
+                if _bytes(self.folder / HEAD) == before:
+                    raise OutputError(
+                        f"Another run holds {self.folder / LOCK} for more than {_WAIT:.0f} seconds. If none is "
+                        "running, delete that file."
+                    ) from None
 
     def _reports_of_looks(self) -> int:
         """How many reports stand beside a ledger that is about to begin, of looks that stood in another one."""

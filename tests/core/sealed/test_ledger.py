@@ -11,9 +11,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from filelock import FileLock
 
 from bdt_core.errors import OutputError
-from bdt_core.sealed.ledger import FILE, HEAD, Chain, Ledger
+from bdt_core.sealed.ledger import FILE, HEAD, LOCK, Chain, Ledger
 
 LINE_OF_ANOTHER = b'{"event":"begun","look":"7","previous":"","time":"2026-01-01T00:00:00Z"}'
 WRITER = """
@@ -135,6 +136,36 @@ def test_a_full_disk_leaves_the_ledger_as_it_was(ledger: Ledger) -> None:
     assert ledger.path.read_bytes() == before
     ledger.append(line(6))
     assert ledger.read().problems == ()
+
+
+@pytest.mark.parametrize("lines", [0, 3])
+def test_another_writer_is_waited_for_while_it_adds_lines(
+    ledger: Ledger, monkeypatch: pytest.MonkeyPatch, lines: int
+) -> None:
+    """On a slow disk many writers take longer than the wait; a lock that somebody holds and does nothing is named."""
+    other, acquire = FileLock(ledger.folder / LOCK), FileLock.acquire
+    other.acquire()
+    waits = []
+
+    def acquired(lock: FileLock) -> object:
+        waits.append(len(waits))
+        if len(waits) <= lines:
+            (ledger.folder / HEAD).write_text(json.dumps({"lines": 5 + len(waits), "head": "of another"}))
+        elif lines:
+            other.release()
+        return acquire(lock)
+
+    monkeypatch.setattr("bdt_core.sealed.ledger._WAIT", 0.01)
+    monkeypatch.setattr(FileLock, "acquire", acquired)
+    if lines:
+        ledger.append(line(5))
+        assert [one["look"] for one in ledger.read().events] == list("012345")
+        assert len(waits) == lines + 1
+    else:
+        with pytest.raises(OutputError, match=r"Another run holds .*looks\.lock for more than 0 seconds\."):
+            ledger.append(line(5))
+        other.release()
+        assert [one["look"] for one in ledger.read().events] == list("01234")
 
 
 def test_a_place_that_cannot_be_written_is_named(tmp_path: Path) -> None:
