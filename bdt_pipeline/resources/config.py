@@ -18,7 +18,7 @@ from dagster._config.config_type import Float
 from dagster._config.errors import PostProcessingError
 from pydantic import BaseModel
 
-from bdt_core.errors import BDTError, DataError, SourceError, UnreachableError
+from bdt_core.errors import OUT_OF_MEMORY, BDTError, DataError, SourceError, UnreachableError
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.spec.registered import Registered
 
@@ -78,7 +78,7 @@ def effective_spec(spec: AuditSpec, config: Mapping[str, Any]) -> AuditSpec:
 
 @contextmanager
 def clear_failures(unusable: Callable[[str], None] | None = None) -> Iterator[None]:
-    """Turn errors that the user can mend into a failure with their text, not to be retried.
+    """Turn errors that the user can mend into a failure with their text.
 
     Parameters
     ----------
@@ -94,6 +94,8 @@ def clear_failures(unusable: Callable[[str], None] | None = None) -> Iterator[No
         advice = _ADVICE_PUT_ASIDE if unusable is not None else _ADVICE
         metadata = {_RECOMMENDATION: advice} if is_of_the_table else None
         raise dg.Failure(description=str(error), metadata=metadata, allow_retries=False) from None
+    except MemoryError:  # which others may have taken for a while: it may be retried
+        raise dg.Failure(description=OUT_OF_MEMORY) from None
 
 
 def reason_of(failure: Any) -> str | None:

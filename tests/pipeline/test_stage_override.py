@@ -11,9 +11,11 @@ from pathlib import Path
 from typing import Any
 
 import dagster as dg
+import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core.errors import OUT_OF_MEMORY
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
 from bdt_pipeline import Stages, bias_audit_definitions
@@ -217,3 +219,19 @@ def test_an_overridden_stage_reaches_the_report(
     assert len(report["clusters"]) <= 3
     assert "region" not in json.dumps([one["rule"] for one in report["clusters"]])
     assert "age" in json.dumps([one["rule"] for one in report["clusters"]])
+
+
+class TooLarge(Stages):
+    """Asks for more memory than any machine has."""
+
+    def validate(self, frame: pd.DataFrame, spec: AuditSpec) -> AuditTable:
+        np.empty(1 << 60, dtype=np.uint8)
+        return super().validate(frame, spec)
+
+
+def test_too_little_memory_is_told_in_words(loans_file: Path, make_spec: Make, instance: dg.DagsterInstance) -> None:
+    job = bias_audit_definitions(make_spec(loans_file), stages=TooLarge()).resolve_job_def("loans_audit")
+    run = job.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET)
+    (failure,) = [one.step_failure_data for one in run.all_events if one.is_step_failure]
+    assert failure.user_failure_data.description == OUT_OF_MEMORY
+    assert failure.error.cause is None  # whose lines would hide the sentence
