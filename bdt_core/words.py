@@ -19,6 +19,8 @@ Unit = Literal["rate", "value"]
 Number = float | str | None
 MINUS = "\u2212"
 NOTHING = "\u2013"
+_FEW, _FIRST = 12, 4
+"""Values of a column that a message may show, and how many of these it does."""
 _SUPERSCRIPTS = str.maketrans("0123456789-", "⁰¹²³⁴⁵⁶⁷⁸⁹⁻")
 
 VERDICT_WORDS = {
@@ -65,6 +67,22 @@ MAJORITY_MEANINGS = {
     "not_testable": "Neither do more than half of the limits hold, nor are half of them broken: some could not be "
     "tested, for the reasons given below.",
 }
+
+
+def values_in_words(values: Sequence[object]) -> str:
+    """How many values a column has, and the first of them where they are few: of many, each may be one person's.
+
+    Examples
+    --------
+    >>> values_in_words(["no", "perhaps", "yes"])
+    "3 values ('no', 'perhaps', 'yes')"
+    >>> values_in_words([f"person {i}" for i in range(90)])
+    '90 values'
+    """
+    if len(values) > _FEW:
+        return f"{len(values):,} values"
+    more = ", ..." if len(values) > _FIRST else ""
+    return f"{len(values)} values ({', '.join(map(repr, values[:_FIRST]))}{more})"
 
 
 def number(x: Number) -> str:

@@ -17,7 +17,7 @@ from bdt_core.spec import BiasVariable
 from bdt_core.spec.wording import named
 from bdt_core.table.audit_table import LeftOut
 from bdt_core.table.facts import holds_dates
-from bdt_core.words import count
+from bdt_core.words import count, values_in_words
 
 Floats = NDArray[np.float64]
 
@@ -263,11 +263,10 @@ def _is_positive(frame: pd.DataFrame, name: str, settings: BiasVariable, key: st
     if settings.positive is None:
         values = _values(column[~missing], key)
         if not values <= {0, 1}:
-            shown = ", ".join(sorted(repr(one) for one in map(_plain, values))[:4])
-            more = ", ..." if len(values) > 4 else ""
+            shown = values_in_words(sorted(map(_plain, values), key=repr))
             raise DataError(
-                f'Column "{name}" ({key}) has {len(values)} values ({shown}{more}) where two are needed, 0 and 1. '
-                'Say which value counts as positive with "bias_variable.positive".'
+                f'Column "{name}" ({key}) has {shown} where two are needed, 0 and 1. Say which value counts as positive '
+                'with "bias_variable.positive".'
             )
         positive = column.eq(1).to_numpy(dtype=bool, na_value=False)
     else:

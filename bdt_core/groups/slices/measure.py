@@ -15,6 +15,7 @@ from bdt_core.fairness.confusion import Confusion
 from bdt_core.fairness.favourable import Positive, favourable
 from bdt_core.metrics import RATES, Better, Directed, RateMetric, full_names
 from bdt_core.table.blocks import refuse_outcomes
+from bdt_core.words import values_in_words
 
 MEAN = "mean"
 
@@ -159,9 +160,8 @@ def _positives(
     occurring = {level for one in coded for level in one.counted()}
     values = sorted(occurring - {None}, key=level_order)
     if positive is None and not all(value in (0, 1) for value in values):
-        shown = ", ".join(repr(one) for one in values[:4]) + (", ..." if len(values) > 4 else "")
         raise DataError(
-            f'Column "{name}" ({role}) has {len(values):,} values ({shown}) where two are needed, 0 and 1. Say with '
+            f'Column "{name}" ({role}) has {values_in_words(values)} where two are needed, 0 and 1. Say with '
             '"positive" which of them count as positive, or give a numeric "outcome", such as whether the prediction '
             "was wrong."
         )
