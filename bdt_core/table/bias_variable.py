@@ -265,8 +265,8 @@ def _is_positive(frame: pd.DataFrame, name: str, settings: BiasVariable, key: st
         if not values <= {0, 1}:
             shown = values_in_words(sorted(map(_plain, values), key=repr))
             raise DataError(
-                f'Column "{name}" ({key}) has {shown} where two are needed, 0 and 1. Say which value counts as positive '
-                'with "bias_variable.positive".'
+                f'Column "{name}" ({key}) has {shown} where two are needed, 0 and 1. Say which value counts as '
+                'positive with "bias_variable.positive".'
             )
         positive = column.eq(1).to_numpy(dtype=bool, na_value=False)
     else:
