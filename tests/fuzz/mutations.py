@@ -356,7 +356,10 @@ SPOKEN = (
 
 
 def _of_encoding(raw: bytes, random_: random.Random) -> bytes:
-    """The text in another encoding, with the mark of one, cut within a letter, or two encodings in one file."""
+    """The text in another encoding, with its mark, cut within a letter, with other ends of lines, or in two encodings.
+
+    No cell is changed: whoever reads it finds the same numbers.
+    """
     text, ways = raw.decode(), [random_.choice(SPOKEN) for _ in range(2)]
     coded = text.encode(ways[0], "replace")
     match random_.randrange(5):
@@ -368,7 +371,7 @@ def _of_encoding(raw: bytes, random_: random.Random) -> bytes:
         case 2:
             return coded[: random_.randrange(1, len(coded))]
         case 3:
-            return of_text(raw, random_).decode("utf-8", "replace").encode(ways[0], "replace")
+            return text.replace("\n", random_.choice(("\r\n", "\r"))).encode(ways[0], "replace")
         case _:
             return coded
 
