@@ -300,5 +300,10 @@ def linked(file: str, folder: Path) -> str:
     located(file)
     place = Path(file).expanduser().resolve()
     name = safe_name(place.name)
-    (folder / name).symlink_to(place)
+    for way in (os.symlink, os.link, shutil.copyfile):  # Windows lets few link, and other disks can only be copied from
+        try:
+            way(place, folder / name)
+        except OSError:
+            continue
+        break
     return name
