@@ -2,7 +2,7 @@
 """Recompute the numbers of a bias audit from its table: python recompute.py report.json TABLE.csv [TABLE2.csv ...]
 
 This file is no part of the audit tool. It needs NumPy and SciPy, imports nothing of the tool, and is written from the
-tool's method pages and from the papers named beside the formulas; docs/verifier.md goes through it section by section.
+tool's method pages and from the papers named beside the formulas; docs/for-others.md says what it recomputes.
 Exit code: 0 if all that was recomputed agrees, 1 if something differs, 2 if a file cannot be read.
 """
 

@@ -22,6 +22,7 @@ import pytest
 import typer
 import yaml
 from dagster.components.testing import create_defs_folder_sandbox
+from typer.testing import CliRunner
 
 from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.table.sources import read_table
@@ -76,7 +77,7 @@ def of(language: str) -> list[Block]:
 
 
 def test_every_block_says_what_it_is_and_is_checked() -> None:
-    checked = {"bash", "yaml", "python", "po", "nginx", "mermaid", *WORDS_ONLY}
+    checked = {"bash", "console", "yaml", "python", "po", "nginx", "mermaid", *WORDS_ONLY}
     assert [str(one) for one in BLOCKS if one.language not in checked and not one.language.startswith("{")] == []
     assert len(BLOCKS) > 60  # they are found at all
 
@@ -254,6 +255,41 @@ def test_a_wrong_command_is_found() -> None:
             checked(next(commands_of(wrong)), "here", whole=True)
 
 
+# Sessions of a terminal
+
+WITH_SESSIONS = sorted({one.page for one in of("console")})
+
+
+def wrong_in(block: Block) -> Iterator[str]:
+    """Carry out the commands behind `$`, and name each that prints something else than what stands below it."""
+    flags = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    code = 0
+    for part in re.split(r"(?m)^\$ ", block.text)[1:]:
+        command, _, shown = part.partition("\n")
+        if command == "echo $?":
+            printed = f"{code}\n"
+        else:
+            program, *words = shlex.split(command)
+            assert program == "bdt", f"{block}: nobody runs {program}"
+            done = CliRunner().invoke(app, words, prog_name="bdt", env={"COLUMNS": "100"})
+            code, printed = done.exit_code, done.stderr + done.stdout  # a terminal shows them so
+        if not doctest.OutputChecker().check_output(shown, printed, flags):
+            yield f"{block}: {command} prints\n{printed}"
+
+
+@pytest.mark.parametrize("page", WITH_SESSIONS, ids=lambda page: str(page.relative_to(ROOT)))
+def test_a_command_prints_what_the_page_shows(page: Path, desk: Path) -> None:
+    assert [wrong for block in of("console") if block.page == page for wrong in wrong_in(block)] == []
+
+
+def test_a_session_that_shows_something_else_is_found(desk: Path) -> None:
+    text = "$ bdt plan --rows 200 --base-rate 0.1 --difference 0.1\n200 rows leave ...\n"
+    text += "$ bdt gate none.yaml\n...\n$ echo $?\n2\n"
+    assert list(wrong_in(Block(ROOT / "here", 1, "console", text))) == []
+    for right, wrong in (("200 rows leave", "201 rows leave"), ("\n2\n", "\n0\n")):
+        assert len(list(wrong_in(Block(ROOT / "here", 1, "console", text.replace(right, wrong))))) == 1
+
+
 # Names of files, modules and what is in them
 
 PACKAGES = ("bdt_core", "bdt_pipeline", "benchmarks", "tests")
@@ -291,8 +327,8 @@ def test_what_sentences_name_is_there() -> None:
 def test_constants_that_the_architecture_names_are_there() -> None:
     sources = [one for package in PACKAGES for one in (ROOT / package).rglob("*.py")]
     words = {one for source in sources for one in re.findall(r"\b_?[A-Z][A-Z_]+\b", source.read_text(encoding="utf-8"))}
-    pages = [ROOT / "docs" / "architecture.md", ROOT / "CONTRIBUTING.md"]
-    named = {one for page in pages for one in re.findall(r"`(_?[A-Z][A-Z_]+)`", page.read_text(encoding="utf-8"))}
+    page = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`(_?[A-Z][A-Z_]+)`", page))
     assert len(named) > 8
     assert named - {"LICENSE"} <= words
 

@@ -291,6 +291,6 @@ def test_what_is_said_of_all_false_alarms_follows_from_the_table() -> None:
 
 
 def test_every_form_stands_in_the_table_of_forms() -> None:
-    page = (ROOT / "docs" / "dossier.md").read_text(encoding="utf-8")
+    page = (ROOT / "docs" / "for-others.md").read_text(encoding="utf-8")
     firsts = re.findall(r"(?m)^\| (`[a-z0-9-`, ]+`) \| .*\.pdf", page)
     assert sorted(name.strip("` ") for one in firsts for name in one.split(",")) == sorted(FORMS)

@@ -7,7 +7,7 @@ import tomllib
 from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
-PICTURE = (ROOT / "docs" / "architecture.md").read_text(encoding="utf-8")
+PICTURE = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 
 
 def drawn(package: str) -> list[str]:
