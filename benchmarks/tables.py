@@ -4,7 +4,7 @@
 holds that they say nothing else. ``<!-- NAME.figure -->...<!-- / -->`` is a table, a list or a number of
 ``results/NAME.json``; ``NAME.figure[first words of a row][column]`` is a cell of a table, ``[least][column]`` and
 ``[most][column]`` are the extremes of a column, and a format may follow: ``<!-- over_time.runs:, -->1,000<!-- / -->``.
-``runs.all`` is the day and commit of every study.
+``runs.all`` is the day and commit of every study. Spaces within marks may be left out.
 
 Seeds are fixed in the source: ``run`` says with which command, commit and version a study was made, on which day and
 machine. (What was measured before there were these files has the commit that brought it into the page, and its day.)
@@ -29,8 +29,8 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 POWER = ROOT / "docs" / "images" / "power.svg"
 _MARK = re.compile(
-    r"<!-- (?P<study>\w+)\.(?P<name>\w+)(?:\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?(?::(?P<form>\S+))? -->"
-    r"(?P<told>.*?)<!-- / -->",
+    r"(?P<start><!-- ?(?P<study>\w+)\.(?P<name>\w+)(?:\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?"
+    r"(?::(?P<form>\S+?))? ?-->)(?P<told>.*?)(?P<end><!-- ?/ ?-->)",
     re.DOTALL,
 )
 _DIGITS = 6
@@ -129,8 +129,8 @@ def filled(page: str) -> str:
             form = form or figure["columns"][mark["column"]]
             figure = _cell(figure, mark["row"], mark["column"])
         text = shown(figure, form)
-        start = mark[0][: mark[0].index("-->") + 3]
-        return f"{start}\n\n{text.strip()}\n\n<!-- / -->" if "\n" in text else f"{start}{text}<!-- / -->"
+        text = f"\n\n{text.strip()}\n\n" if "\n" in text else text
+        return f"{mark['start']}{text}{mark['end']}"
 
     return _MARK.sub(told, page)
 
