@@ -204,6 +204,7 @@ SIZES_OF_FINDING = ("1000", "5000", "50000")
 IN_FILES_ALONE = {
     "contradictions": {"by_rule"},
     "cost_model": {"categorical_costs", "categorical_extrapolated"},
+    "credit_limits": {"gate"},
     "finding": {
         *(f"{kind}_{size}" for kind in ("alarm", "jaccard", "listed", "seconds") for size in SIZES_OF_FINDING),
         *("found_1000", "found_50000"),
