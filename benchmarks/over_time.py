@@ -1,6 +1,6 @@
 """Looking every day: false alarms and delay of the always-valid test beside tests that are not made for it.
 
-``python -m benchmarks over_time [--runs=1000]`` takes a minute or two; its page is docs/validity-over-time.md.
+``python -m benchmarks over_time [--runs=1000]`` takes a minute or two; its page is docs/validity.md.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the search for the worst group costs, by rows and columns; its page is docs/worst-groups.md.
+"""What the search for the worst group costs, by rows and columns; its page is docs/cost-of-large-audits.md.
 
 ``python -m benchmarks scanning`` takes a minute or two. Tables are those of `benchmarks.planted`: three conditions.
 """

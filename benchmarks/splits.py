@@ -1,6 +1,6 @@
 """Four ways to search on some rows and test on others: how often each calls the group that it found worse off.
 
-``python -m benchmarks splits [--runs=2000]`` takes a minute or two; its page is docs/clusters.md.
+``python -m benchmarks splits [--runs=2000]`` takes a minute or two; its page is docs/validity.md.
 """
 
 from __future__ import annotations

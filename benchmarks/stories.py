@@ -4,7 +4,7 @@
 processor; ``--tables=FOLDER`` further public ones, where the folder has them, some minutes a seed; ``--seeds=5`` fewer;
 ``--kept=FILE`` keeps every audit as a line of JSON and does not repeat what stands there; ``--only=compas,german``
 names tables, and writes no page; with ``--done`` only what stands in the file is written down. Its page is
-docs/stories.md.
+docs/finding.md.
 """
 
 from __future__ import annotations

@@ -2,8 +2,9 @@
 
 ``python -m benchmarks tables`` writes the pages anew from these files, and ``tests/pipeline/test_docs_numbers.py``
 holds that they say nothing else. ``<!-- NAME.figure -->...<!-- / -->`` is a table, a list or a number of
-``results/NAME.json``; ``NAME.figure[first words of a row][column]`` is a cell of a table, and a format may follow:
-``<!-- over_time.runs:, -->1,000<!-- / -->``.
+``results/NAME.json``; ``NAME.figure[first words of a row][column]`` is a cell of a table, ``[least][column]`` and
+``[most][column]`` are the extremes of a column, and a format may follow: ``<!-- over_time.runs:, -->1,000<!-- / -->``.
+``runs.all`` is the day and commit of every study. Spaces within marks may be left out.
 
 Seeds are fixed in the source: ``run`` says with which command, commit and version a study was made, on which day and
 machine. (What was measured before there were these files has the commit that brought it into the page, and its day.)
@@ -28,11 +29,12 @@ ROOT = Path(__file__).parents[1]
 RESULTS = ROOT / "benchmarks" / "results"
 POWER = ROOT / "docs" / "images" / "power.svg"
 _MARK = re.compile(
-    r"<!-- (?P<study>\w+)\.(?P<name>\w+)(?:\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?(?::(?P<form>\S+))? -->"
-    r"(?P<told>.*?)<!-- / -->",
+    r"(?P<start><!-- ?(?P<study>\w+)\.(?P<name>\w+)(?:\[(?P<row>[^\]]+)\]\[(?P<column>[^\]]+)\])?"
+    r"(?::(?P<form>\S+?))? ?-->)(?P<told>.*?)(?P<end><!-- ?/ ?-->)",
     re.DOTALL,
 )
 _DIGITS = 6
+_EXTREMES = {"least": min, "most": max}
 
 
 def run() -> None:
@@ -104,10 +106,18 @@ def write(study: str, result: Mapping[str, Any]) -> None:
 
 def result_of(study: str) -> dict[str, Any]:
     """What is known of the run of a study, and what it found."""
+    if study == "runs":
+        return {"all": _runs()}
     read = json.loads((RESULTS / f"{study}.json").read_text(encoding="utf-8"))
     run = read["run"]
     told = f"{run['day']}, version {run['version']}, commit {run['commit']}, {run['machine']}"
     return {"run": told, **run, **read["figures"]}
+
+
+def _runs() -> str:
+    """Every study with its day and commit, in one sentence."""
+    runs = [(file.stem, json.loads(file.read_text(encoding="utf-8"))["run"]) for file in sorted(RESULTS.glob("*.json"))]
+    return "; ".join(f"{study} {run['day']} {run['commit']}" for study, run in runs)
 
 
 def filled(page: str) -> str:
@@ -117,16 +127,21 @@ def filled(page: str) -> str:
         figure, form = result_of(mark["study"])[mark["name"]], mark["form"] or ""
         if mark["row"]:
             form = form or figure["columns"][mark["column"]]
-            (figure,) = [
-                row[list(figure["columns"]).index(mark["column"])]
-                for row in figure["rows"]
-                if ", ".join(map(str, row)).startswith(f"{mark['row']}, ")
-            ]
+            figure = _cell(figure, mark["row"], mark["column"])
         text = shown(figure, form)
-        start = mark[0][: mark[0].index("-->") + 3]
-        return f"{start}\n\n{text.strip()}\n\n<!-- / -->" if "\n" in text else f"{start}{text}<!-- / -->"
+        text = f"\n\n{text.strip()}\n\n" if "\n" in text else text
+        return f"{mark['start']}{text}{mark['end']}"
 
     return _MARK.sub(told, page)
+
+
+def _cell(figure: Mapping[str, Any], row: str, column: str) -> Any:
+    """A cell by the first words of its row, or the extreme of a column."""
+    place = list(figure["columns"]).index(column)
+    if row in _EXTREMES:
+        return _EXTREMES[row](line[place] for line in figure["rows"] if isinstance(line[place], int | float))
+    (cell,) = [line[place] for line in figure["rows"] if ", ".join(map(str, line)).startswith(f"{row}, ")]
+    return cell
 
 
 def marks(page: str) -> set[tuple[str, str]]:

@@ -319,7 +319,7 @@ def of(rate, cells):
 
 
 def of_scores(label, score):
-    """Metrics of a score (docs/calibration.md); the area under the curve by Mann and Whitney (1947)."""
+    """Metrics of a score (docs/worst-groups.md); the area under the curve by Mann and Whitney (1947)."""
     known = ~np.isnan(score)
     y, s, n, positives = label[known], score[known], known.sum(), label[known].sum()
     wins = stats.rankdata(s)[y == 1].sum() - positives * (positives + 1) / 2

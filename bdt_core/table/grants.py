@@ -1,6 +1,6 @@
 """Students with a grant for living away from home, and the risk score that sends a visitor to some: ``demo:grants``.
 
-Nobody in it exists. Who is treated worse is planted, and is all that is: see ``docs/grants.md``.
+Nobody in it exists. Who is treated worse is planted, and is all that is: see ``docs/finding.md``.
 """
 
 from __future__ import annotations

@@ -104,12 +104,12 @@ def test_the_reference_has_every_key_command_and_name(site: Path) -> None:
         assert {f"bdt_core.{name}", f"bdt_core.{name}.{name}"} & names, name
 
 
-def test_the_gallery_has_every_kind_of_figure(site: Path) -> None:
+def test_the_methods_show_every_kind_of_figure(site: Path) -> None:
     drawn = {one.stem for one in (site / "_static" / "figures").glob("*.svg")}
     elsewhere = {"slices_lattice", "calibration"}  # only where slices nest, and where a score is a chance
     kinds = {re.sub(r"_\d+$", "", one) for one in FIGURES} - elsewhere
     assert kinds <= {re.sub(r"_\d+$", "", one) for one in drawn}
-    shown = read(site / "docs" / "gallery.html").loaded
+    shown = read(site / "docs" / "methods.html").loaded
     assert {Path(one).stem for one in shown if "/figures/" in one} == drawn
 
 
