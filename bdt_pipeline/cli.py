@@ -684,8 +684,8 @@ def clarify(
 ) -> None:
     """Compute the bias metrics that a SageMaker Clarify configuration asks for.
 
-    Writes analysis.json in Clarify's shape, every number with its interval as metrics.csv, and a report as HTML and
-    Markdown. Keys that are unknown or not supported are named on the screen. No model is called: predictions must
+    Writes analysis.json in Clarify's shape, every number with its interval as metrics.csv, and a report as HTML, PDF
+    and Markdown. Keys that are unknown or not supported are named on the screen. No model is called: predictions must
     be a column of the data, named in predicted_label, or a file of their own.
 
     \b
@@ -695,7 +695,7 @@ def clarify(
     """
     from bdt_pipeline.commands.run_clarify import run_clarify
 
-    run_clarify(
+    whole = run_clarify(
         config,
         data,
         out,
@@ -709,6 +709,8 @@ def clarify(
             **dict.fromkeys(_names(values) or [], "values"),
         },
     )
+    if not whole:
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 @app.command()

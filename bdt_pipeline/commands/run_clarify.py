@@ -14,12 +14,13 @@ from bdt_core import words
 from bdt_core.clarify.analysis import ClarifyAnalysis, clarify_analysis
 from bdt_core.clarify.config import ClarifyConfig, read_analysis_config
 from bdt_core.clarify.data import Kind, read_clarify_data
-from bdt_core.clarify.page import figure, largest, side_of, summary_lines, wanted_metrics, write_clarify_report
+from bdt_core.clarify.page import summary_lines, wanted_metrics, write_clarify_report
+from bdt_core.clarify.reading import figure, largest, side_of
 from bdt_core.clarify.separate_files import beside
 from bdt_core.errors import OutputError, SourceError
 from bdt_core.fairness.flips import Distance, Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_pipeline.commands.console import console, report_folder, show_files, shown
+from bdt_pipeline.commands.console import console, report_folder, show_files, shown, tell
 from bdt_pipeline.commands.printing import put
 
 _ON_SCREEN = 4
@@ -38,8 +39,8 @@ def run_clarify(
     signs: Sign,
     flip_distance: Distance,
     kinds: Mapping[str, Kind],
-) -> None:
-    """Compute what a configuration asks for, write the files and show the metrics.
+) -> bool:
+    """Compute what a configuration asks for, write the files, show the metrics, and say whether all could be drawn.
 
     Parameters
     ----------
@@ -85,8 +86,9 @@ def run_clarify(
         said = _say_remarks(config.remarks, said)
         analysis = clarify_analysis(config, frame, signs=signs, flip_distance=flip_distance, kinds=kinds)
         _say_remarks(analysis.remarks, said)
-        files = write_clarify_report(analysis, folder, source=source)
+        files = write_clarify_report(analysis, folder, source=source, notice=tell)
     _show(analysis, list(files.values()))
+    return files.keys() >= {"report.html", "report.pdf", "report.md"}
 
 
 def _say_remarks(remarks: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from bdt_pipeline.cli import app
 
-FILES = {"analysis.json", "metrics.csv", "report.html", "report.md"}
+FILES = {"analysis.json", "metrics.csv", "report.html", "report.pdf", "report.md"}
 ADULT = {"Female": (433, 10, 679, 8660), "Male": (2718, 84, 3678, 13900)}
 PUBLISHED = {
     "CI": 0.35137, "DPL": 0.20016, "KL": 0.14307, "JS": 0.03076, "LP": 0.28307, "TVD": 0.20016, "KS": 0.20016,
@@ -575,9 +575,35 @@ def test_rates_of_few_rows_are_not_printed(
     table.loc[:3, "Sex"] = "other"
     table.to_csv("data.csv", index=False, header=False)
     bdt(config(), "--data", "data.csv", "--out", "out")
-    (line,) = (one for one in Path("out/report.md").read_text().splitlines() if one.startswith("| other"))
-    assert line.startswith("| other (fewer than 30 rows: not printed) | 4 | –")
-    assert "%" not in line
+    lines = [one for one in Path("out/report.md").read_text().splitlines() if one.startswith("| other")]
+    assert len(lines) == 2  # of rates, and of right and wrong predictions
+    for line in lines:
+        assert line.startswith("| other (fewer than 30 rows: not printed) | 4 | –")
+        assert "%" not in line
+
+
+def test_metrics_are_drawn_and_predictions_counted_by_group(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    assert bdt(config(), "--data", "data.csv", "--out", "out").exit_code == 0
+    page = Path("out/report.html").read_text()
+    found = values(Path("out"))
+    metric_map = page[page.index('<svg viewBox="') : page.index("</svg>")]
+    for name in set(found) - {"GE"}:
+        assert f">{name}</text>" in metric_map
+        assert found[name] is None or f">{found[name]:+.4f}".replace("-", "−").lstrip(">+") in metric_map.replace(
+            "+", ""
+        )
+    counted = re.compile(r"^\| (Female|Male) \| [\d,]+((?: \| [\d,]+ \(\d+\.\d %\)){4}) \|$", re.MULTILINE)
+    rows = {one[1]: one[2] for one in counted.finditer(Path("out/report.md").read_text())}
+    for sex, group in people.groupby("Sex"):
+        counts = [
+            ((group["Prediction"] == prediction) & (group["Target"] == label)).sum()
+            for prediction, label in ((1, 1), (1, 0), (0, 0), (0, 1))
+        ]
+        assert [int(one.replace(",", "")) for one in re.findall(r"\| ([\d,]+)", rows[str(sex)])] == counts
+    assert Path("out/report.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_the_same_input_gives_the_same_bytes(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import resources
 
 from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, plain
@@ -11,7 +11,7 @@ from bdt_core.report.dossier.build import Dossier
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.letters import can_be_drawn, with_code_points
 from bdt_core.report.markdown import escaped, escaped_within_a_line
-from bdt_core.report.pdf import typeset, with_breaks
+from bdt_core.report.pdf import in_print, typeset, with_breaks
 from bdt_core.words import each_text
 
 
@@ -59,6 +59,7 @@ def form_pdf(
     language: str,
     sections: Sequence[Section],
     *,
+    figures: Mapping[str, str] | None = None,
     close: bool = False,
     notice: Callable[[str], None] | None = None,
 ) -> bytes:
@@ -68,17 +69,25 @@ def form_pdf(
     ----------
     title, subtitle, language : str
     sections : sequence of Section
-        Of facts, paragraphs, lists and tables.
+        Of facts, paragraphs, lists, tables and figures.
+    figures : mapping of str to str, optional
+        SVG by name.
     close : bool
         Whether it is set closely, to be one page.
     notice : callable, optional
         Called with a sentence where characters of names cannot be drawn.
     """
-    said = {"title": title, "subtitle": subtitle, "sections": [plain(one) for one in sections]}
+    said = {
+        "title": title,
+        "subtitle": subtitle,
+        "sections": [plain(one) for one in sections],
+        "figures": dict(figures or {}),
+    }
     drawn = each_text(said, with_code_points)
     page = {
         **drawn,
         "sections": [with_breaks(one) for one in drawn["sections"]],
+        "figures": {name: in_print(one) for name, one in drawn["figures"].items()},
         "language": language,
         "of": words_of(language)["of"],
         "close": close,
