@@ -661,6 +661,13 @@ def clarify(
             "order of the rows."
         ),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="An earlier analysis.json: constraint_violations.json lists what is farther from no bias now, as "
+            "Model Monitor does."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="New or empty folder. Default: the next free bdt-reports/clarify-NAME-N."),
@@ -691,6 +698,7 @@ def clarify(
     \b
     Example:  bdt clarify analysis_config.json --data adult.csv --out bias
               bdt clarify analysis_config.json --data people.csv --predictions said.csv --join id
+              bdt clarify analysis_config.json --data may.csv --baseline april/analysis.json
               bdt clarify analysis_config.json --data adult.csv --signs smclarify --flip-distance raw
     """
     from bdt_pipeline.commands.run_clarify import run_clarify
@@ -702,6 +710,7 @@ def clarify(
         predictions=predictions,
         facets=facets,
         join=join,
+        baseline=baseline,
         signs=signs,
         flip_distance=flip_distance,
         kinds={

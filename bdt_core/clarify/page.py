@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.clarify.analysis import ClarifyAnalysis
+from bdt_core.clarify.drift import MetricDrift, constraint_violations
 from bdt_core.clarify.figures import metrics_map, title_of
 from bdt_core.clarify.reading import GROUPS_SHOWN, Side, figure, largest, meaning, side_of, span, who
 from bdt_core.fairness.flips import Sign
@@ -110,9 +111,12 @@ def write_clarify_report(
     folder: str | Path,
     *,
     source: str,
+    drifts: tuple[MetricDrift, ...] = (),
     notice: Callable[[str], None] | None = None,
 ) -> dict[str, Path]:
     """Write analysis.json, metrics.csv and the report as HTML, PDF and Markdown into a folder.
+
+    With drifts constraint_violations.json is there, too.
 
     Parameters
     ----------
@@ -121,6 +125,8 @@ def write_clarify_report(
         Made when it does not exist.
     source : str
         What the data are called in the report.
+    drifts : tuple of MetricDrift
+        Metrics then and now, of `bdt_core.clarify.drift.drift_of`.
     notice : callable, optional
         See `bdt_core.report.write_reports`.
 
@@ -134,12 +140,14 @@ def write_clarify_report(
     OutputError
         The folder holds other such files already, or cannot be written to.
     """
-    page = build_clarify_page(analysis, source)
+    page = build_clarify_page(analysis, source, drifts)
     table = analysis.table().map(lambda one: harmless_cell(one) if isinstance(one, str) else one)
     texts = {
         "analysis.json": json.dumps(analysis.analysis, indent=4, allow_nan=False) + "\n",
         "metrics.csv": table.to_csv(index=False, lineterminator="\n"),
     }
+    if drifts:
+        texts["constraint_violations.json"] = json.dumps(constraint_violations(drifts), indent=4) + "\n"
     data = {name: text.encode(errors="backslashreplace") for name, text in texts.items()}
     forms: dict[str, Draw] = {
         "report.html": lambda _: clarify_html(page).encode(errors="backslashreplace"),
@@ -198,7 +206,7 @@ def clarify_markdown(page: ClarifyPage) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
+def build_clarify_page(analysis: ClarifyAnalysis, source: str, drifts: tuple[MetricDrift, ...] = ()) -> ClarifyPage:
     """Put the analysis into words and tables.
 
     Parameters
@@ -206,6 +214,8 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
     analysis : ClarifyAnalysis
     source : str
         What the data are called.
+    drifts : tuple of MetricDrift
+        Metrics then and now.
 
     Returns
     -------
@@ -229,14 +239,53 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
         ClarifyPage(
             name=source,
             subtitle=" ".join(facts),
-            summary=Bullets(tuple(summary_lines(analysis))),
+            summary=Bullets((*summary_lines(analysis), *([drift_line(drifts)] if drifts else []))),
             caution=_CAUTION,
             remarks=analysis.remarks,
-            sections=(*facets, _reading(analysis)),
+            sections=(*facets, *([_drift(drifts)] if drifts else []), _reading(analysis)),
             figures={},
         )
     )
     return replace(page, figures=figures)
+
+
+def drift_line(drifts: tuple[MetricDrift, ...]) -> str:
+    """How many metrics are farther from no bias than in the baseline.
+
+    Examples
+    --------
+    >>> worse, better = (MetricDrift("sex", "f", "DPL", then, 0.3, 0.2, 0.4) for then in (0.1, 0.5))
+    >>> drift_line((worse, better))
+    'Against the baseline: 1 of 2 metrics is farther from no bias; of 0 of these the interval holds the earlier value.'
+    """
+    farther = [one for one in drifts if one.is_violation]
+    chance = sum(bool(one.may_be_chance) for one in farther)
+    return (
+        f"Against the baseline: {len(farther)} of {len(drifts)} metrics {'is' if len(farther) == 1 else 'are'} farther "
+        f"from no bias; of {chance} of these the interval holds the earlier value."
+    )
+
+
+def _drift(drifts: tuple[MetricDrift, ...]) -> Section:
+    """Every metric then and now."""
+    rows = []
+    for drift in drifts:
+        note = ""
+        if drift.low is not None and drift.high is not None:
+            note = whole(f"[{figure(drift.low, drift.metric)} to {figure(drift.high, drift.metric)}]")
+        answer = "no"
+        if drift.is_violation:
+            answer = "yes" + ("; the interval holds the earlier value" if drift.may_be_chance else "")
+        of = Cell(words.value_condition(drift.facet, drift.facet_value), note=drift.metric)
+        now = Cell(figure(drift.now, drift.metric), note=note, tone="harm" if drift.is_violation else "")
+        rows.append(cells(of, figure(drift.then, drift.metric), now, answer))
+    explained = Paragraph(
+        "A metric that is farther from no bias than in the baseline is a violation, as Model Monitor of SageMaker has "
+        "it; constraint_violations.json lists these. Where the interval holds the earlier value, rows that were drawn "
+        "anew could give as much. How exact the earlier value is, its file does not say."
+    )
+    heads = columns("Group and metric", "#Baseline", "#Now", "Farther from no bias")
+    return Section("drift", "Against the baseline", (explained, Table("Metrics then and now", heads, tuple(rows))))
 
 
 def _parts(analysis: ClarifyAnalysis) -> Iterator[tuple[str | None, BiasMetrics]]:

@@ -292,6 +292,66 @@ def test_ranges_and_questions_stand_in_the_report(
     assert "no: d is better off" in lines[2]
 
 
+def test_what_is_farther_from_no_bias_than_in_the_baseline_is_a_violation(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    bdt(config(), "--data", "data.csv", "--out", "out")
+    earlier = json.loads(Path("out/analysis.json").read_text())
+    now = values(Path("out"))
+    then = {**now, "DPL": now["DPL"] - 0.001, "CI": -2 * now["CI"], "DI": now["DI"] + 0.5, "TE": "Infinity", "RD": None}
+    for section in ("pre_training_bias_metrics", "post_training_bias_metrics"):
+        for one in earlier[section]["facets"]["Sex"][0]["metrics"]:
+            one["value"] = then[one["name"]]
+    Path("earlier.json").write_text(json.dumps(earlier))
+    result = bdt(config(), "--data", "data.csv", "--baseline", "earlier.json", "--out", "drift")
+    assert result.exit_code == 0, result.stderr
+    said = "Against the baseline: 2 of 19 metrics are farther from no bias; of 1 of these the interval holds"
+    assert said in " ".join(result.stdout.split())
+    written = json.loads(Path("drift/constraint_violations.json").read_text())
+    assert written == {
+        "version": "1.0",
+        "violations": [
+            {
+                "facet": "Sex",
+                "facet_value": "Female",
+                "metric_name": name,
+                "constraint_check_type": "bias_drift_check",
+                "description": f"Value {now[name]} does not meet the constraint requirement",
+            }
+            for name in ("DPL", "DI")
+        ],
+    }
+    assert {one.name for one in Path("drift").iterdir()} == FILES | {"constraint_violations.json"}
+    assert "yes; the interval holds the earlier value" in Path("drift/report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is not valid JSON"),
+        ("[]", "has no bias metrics"),
+        ('{"pre_training_bias_metrics": {"facets": {"Sex": [{"metrics": 1}]}}}', "has no bias metrics"),
+        (
+            '{"pre_training_bias_metrics": {"facets": {"Age": [{"value_or_threshold": "40", "metrics": '
+            '[{"name": "CI", "value": 0.1}]}]}}}',
+            "has no metric of these facets",
+        ),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_baseline_that_cannot_be_compared_is_refused(
+    content: str | None, said: str, bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    if content is not None:
+        Path("earlier.json").write_text(content)
+    result = bdt(config(), "--data", "data.csv", "--baseline", "earlier.json", "--out", "out")
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not Path("out").exists()
+
+
 Write = Callable[[pd.DataFrame], dict[str, Any]]
 
 
