@@ -475,7 +475,10 @@ def dossier(
     ],
     form: Annotated[
         str,
-        typer.Option(help="annex-iv, art-10, bias-profile, ll144, register, model-card, system-card or fria."),
+        typer.Option(
+            help="annex-iv, art-10, bias-profile, ll144, register, model-card, system-card, fria, atrs, rekenkamer or "
+            "college."
+        ),
     ],
     language: Annotated[str | None, typer.Option(help="en or nl. Default: that of the specification.")] = None,
     partition: Partition = None,

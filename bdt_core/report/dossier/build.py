@@ -203,7 +203,8 @@ def _open(filled_fields: list[FilledField], texts: dict[str, Any]) -> Iterator[B
     rows = []
     for filled in filled_fields:
         if not filled.answers:
-            rows.append(cells(filled.label, texts["who"][filled.field.who], texts["in_history"]))
+            where = texts["by_hand" if filled.field.by_hand else "in_history"]
+            rows.append(cells(filled.label, texts["who"][filled.field.who], where))
         for answer in filled.answers:
             if answer.given or answer.where.optional:
                 continue
