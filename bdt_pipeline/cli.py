@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
@@ -482,12 +483,16 @@ def dossier(
     ],
     language: Annotated[str | None, typer.Option(help="en or nl. Default: that of the specification.")] = None,
     partition: Partition = None,
+    on: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Day on which ll144 is read: it says whether the audit has expired."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the files. Default: the next free bdt-reports/NAME-FORM-N.")
     ] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
-    """Fill in a form of a regulator or a register, as Markdown and PDF, and as data where machines read it.
+    """Fill in a form of a regulator or a register, as HTML, PDF and Markdown, and as data where machines read it.
 
     Every answer has the place in report.json that it comes from, or says that it is not given, with who could fill it
     in. What a person knows is written under "about" in the specification. Names articles, and is no legal advice.
@@ -495,10 +500,11 @@ def dossier(
     \b
     Example:  bdt dossier loans.yaml --form fria --language nl
               bdt dossier bias-report/report.json --form system-card --out files
+              bdt dossier hiring/report.json --form ll144 --on 2026-11-28
     """
     from bdt_pipeline.commands.run_dossier import run_dossier
 
-    if not run_dossier(target, form, language, out, partition):
+    if not run_dossier(target, form, language, out, partition, None if on is None else on.date()):
         raise typer.Exit(COULD_NOT_RUN)
 
 

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 
-from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, plain
+from bdt_core.report.blocks import Block, Bullets, Cell, Folded, Paragraph, Section, Table, plain
 from bdt_core.report.dossier.build import Dossier
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.letters import can_be_drawn, with_code_points
@@ -46,6 +47,22 @@ def _table(table: Table) -> str:
 def _cell(cell: Cell) -> str:
     text = escaped_within_a_line(cell.text)
     return text + (f"<br>*{escaped_within_a_line(cell.note)}*" if cell.note else "")
+
+
+def dossier_html(dossier: Dossier) -> str:
+    """A filled-in form as one HTML file without scripts, with everything in it and every text escaped."""
+    from bdt_core.report.html import _template
+
+    blocks: list[Block] = [Paragraph(dossier.subtitle)]
+    for section in dossier.sections:
+        named = [
+            replace(one, caption=one.caption or section.title) if isinstance(one, Table) else one
+            for one in section.blocks
+        ]
+        blocks += [Folded(section.title, tuple(named))] if section.title else named
+    page = Section(dossier.form, dossier.title, tuple(blocks))
+    template = _template().environment.get_template("section_page.html.jinja")
+    return template.render(section=page, language=dossier.language, banner=dossier.banner)
 
 
 def dossier_pdf(dossier: Dossier, notice: Callable[[str], None] | None = None) -> bytes:
