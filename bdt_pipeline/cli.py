@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
 
@@ -475,16 +476,23 @@ def dossier(
     ],
     form: Annotated[
         str,
-        typer.Option(help="annex-iv, art-10, bias-profile, ll144, register, model-card, system-card or fria."),
+        typer.Option(
+            help="annex-iv, art-10, bias-profile, ll144, register, model-card, system-card, fria, atrs, rekenkamer or "
+            "college."
+        ),
     ],
     language: Annotated[str | None, typer.Option(help="en or nl. Default: that of the specification.")] = None,
     partition: Partition = None,
+    on: Annotated[
+        datetime | None,
+        typer.Option(formats=["%Y-%m-%d"], help="Day on which ll144 is read: it says whether the audit has expired."),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option("--out", help="Folder for the files. Default: the next free bdt-reports/NAME-FORM-N.")
     ] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
-    """Fill in a form of a regulator or a register, as Markdown and PDF, and as data where machines read it.
+    """Fill in a form of a regulator or a register, as HTML, PDF and Markdown, and as data where machines read it.
 
     Every answer has the place in report.json that it comes from, or says that it is not given, with who could fill it
     in. What a person knows is written under "about" in the specification. Names articles, and is no legal advice.
@@ -492,10 +500,11 @@ def dossier(
     \b
     Example:  bdt dossier loans.yaml --form fria --language nl
               bdt dossier bias-report/report.json --form system-card --out files
+              bdt dossier hiring/report.json --form ll144 --on 2026-11-28
     """
     from bdt_pipeline.commands.run_dossier import run_dossier
 
-    if not run_dossier(target, form, language, out, partition):
+    if not run_dossier(target, form, language, out, partition, None if on is None else on.date()):
         raise typer.Exit(COULD_NOT_RUN)
 
 
@@ -661,6 +670,13 @@ def clarify(
             "order of the rows."
         ),
     ] = None,
+    baseline: Annotated[
+        Path | None,
+        typer.Option(
+            help="An earlier analysis.json: constraint_violations.json lists what is farther from no bias now, as "
+            "Model Monitor does."
+        ),
+    ] = None,
     out: Annotated[
         Path | None,
         typer.Option("--out", help="New or empty folder. Default: the next free bdt-reports/clarify-NAME-N."),
@@ -684,24 +700,26 @@ def clarify(
 ) -> None:
     """Compute the bias metrics that a SageMaker Clarify configuration asks for.
 
-    Writes analysis.json in Clarify's shape, every number with its interval as metrics.csv, and a report as HTML and
-    Markdown. Keys that are unknown or not supported are named on the screen. No model is called: predictions must
+    Writes analysis.json in Clarify's shape, every number with its interval as metrics.csv, and a report as HTML, PDF
+    and Markdown. Keys that are unknown or not supported are named on the screen. No model is called: predictions must
     be a column of the data, named in predicted_label, or a file of their own.
 
     \b
     Example:  bdt clarify analysis_config.json --data adult.csv --out bias
               bdt clarify analysis_config.json --data people.csv --predictions said.csv --join id
+              bdt clarify analysis_config.json --data may.csv --baseline april/analysis.json
               bdt clarify analysis_config.json --data adult.csv --signs smclarify --flip-distance raw
     """
     from bdt_pipeline.commands.run_clarify import run_clarify
 
-    run_clarify(
+    whole = run_clarify(
         config,
         data,
         out,
         predictions=predictions,
         facets=facets,
         join=join,
+        baseline=baseline,
         signs=signs,
         flip_distance=flip_distance,
         kinds={
@@ -709,6 +727,8 @@ def clarify(
             **dict.fromkeys(_names(values) or [], "values"),
         },
     )
+    if not whole:
+        raise typer.Exit(COULD_NOT_RUN)
 
 
 @app.command()

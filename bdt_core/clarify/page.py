@@ -3,24 +3,40 @@
 from __future__ import annotations
 
 import json
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, fields, is_dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, fields, is_dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.clarify.analysis import ClarifyAnalysis
-from bdt_core.errors import OutputError
+from bdt_core.clarify.drift import MetricDrift, constraint_violations
+from bdt_core.clarify.figures import metrics_map, title_of
+from bdt_core.clarify.reading import GROUPS_SHOWN, Side, figure, largest, meaning, side_of, span, who
 from bdt_core.fairness.flips import Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
 from bdt_core.harmless import harmless_cell
 from bdt_core.metrics import CLARIFY
-from bdt_core.report.blocks import Block, Bullets, Cell, ColumnHead, Facts, Section, Table, Tone, cells, columns
+from bdt_core.report.blocks import (
+    Block,
+    Bullets,
+    Cell,
+    ColumnHead,
+    Facts,
+    Figure,
+    Paragraph,
+    Section,
+    Table,
+    Tone,
+    cells,
+    columns,
+)
+from bdt_core.report.plots import groups_svg
 from bdt_core.report.wording import whole
+from bdt_core.report.write import Draw, write_forms
 
-GROUPS_SHOWN = 20
-Side = Literal["worse", "better", "untold", "undefined"]
+if TYPE_CHECKING:
+    from markupsafe import Markup
 
 _TABLES = (
     ("Labels, before training", ("CI", "DPL", "CDDL", "KL", "JS", "LP", "TVD", "KS")),
@@ -34,6 +50,8 @@ _SIDES: dict[Side, str] = {
     "undefined": "undefined:",
 }
 _SIDE_BY_SIDE = 4
+_MAPS = 12
+"""Maps of metrics on a page, about; each is a sixth of a sheet of HTML and a whole one of paper."""
 _MIN_ROWS = 30
 _RATES = {
     "prevalence": "Favourable labels",
@@ -66,7 +84,18 @@ _CAUTION = (
 
 @dataclass(frozen=True)
 class ClarifyPage:
-    """The report in words and tables, not escaped."""
+    """The report in words, tables and figures, not escaped.
+
+    Attributes
+    ----------
+    name, subtitle : str
+    summary : Bullets
+    caution : str
+    remarks : tuple of str
+    sections : tuple of Section
+    figures : dict of str to str
+        SVG by the names of the sections' figures.
+    """
 
     name: str
     subtitle: str
@@ -74,10 +103,20 @@ class ClarifyPage:
     caution: str
     remarks: tuple[str, ...]
     sections: tuple[Section, ...]
+    figures: dict[str, str]
 
 
-def write_clarify_report(analysis: ClarifyAnalysis, folder: str | Path, *, source: str) -> dict[str, Path]:
-    """Write analysis.json, metrics.csv, report.html and report.md into a folder.
+def write_clarify_report(
+    analysis: ClarifyAnalysis,
+    folder: str | Path,
+    *,
+    source: str,
+    drifts: tuple[MetricDrift, ...] = (),
+    notice: Callable[[str], None] | None = None,
+) -> dict[str, Path]:
+    """Write analysis.json, metrics.csv and the report as HTML, PDF and Markdown into a folder.
+
+    With drifts constraint_violations.json is there, too.
 
     Parameters
     ----------
@@ -86,47 +125,69 @@ def write_clarify_report(analysis: ClarifyAnalysis, folder: str | Path, *, sourc
         Made when it does not exist.
     source : str
         What the data are called in the report.
+    drifts : tuple of MetricDrift
+        Metrics then and now, of `bdt_core.clarify.drift.drift_of`.
+    notice : callable, optional
+        See `bdt_core.report.write_reports`.
 
     Returns
     -------
     dict of str to Path
-        Files by name.
+        Files by name; without those that cannot be drawn.
 
     Raises
     ------
     OutputError
-        The folder holds one of these files already, or cannot be written to.
+        The folder holds other such files already, or cannot be written to.
     """
-    from bdt_core.report.write import _write
-
-    page = build_clarify_page(analysis, source)
+    page = build_clarify_page(analysis, source, drifts)
     table = analysis.table().map(lambda one: harmless_cell(one) if isinstance(one, str) else one)
-    contents = {
+    texts = {
         "analysis.json": json.dumps(analysis.analysis, indent=4, allow_nan=False) + "\n",
         "metrics.csv": table.to_csv(index=False, lineterminator="\n"),
-        "report.html": clarify_html(page),
-        "report.md": clarify_markdown(page),
     }
-    files = {name: Path(folder) / name for name in contents}
-    taken = [name for name, file in files.items() if file.exists()]
-    if taken:
-        raise OutputError(f"{folder} holds {', '.join(taken)} already. Name a new folder.")
-    try:
-        Path(folder).mkdir(parents=True, exist_ok=True)
-        for name, content in contents.items():
-            _write(files[name], content.encode(errors="backslashreplace"))
-    except OSError as error:
-        raise OutputError(
-            f"The report cannot be written to {folder}: {error.strerror or error}. Name a folder that can be written."
-        ) from None
-    return files
+    if drifts:
+        texts["constraint_violations.json"] = json.dumps(constraint_violations(drifts), indent=4) + "\n"
+    data = {name: text.encode(errors="backslashreplace") for name, text in texts.items()}
+    forms: dict[str, Draw] = {
+        "report.html": lambda _: clarify_html(page).encode(errors="backslashreplace"),
+        "report.pdf": lambda lacks: clarify_pdf(page, lacks),
+        "report.md": lambda _: clarify_markdown(page).encode(errors="backslashreplace"),
+    }
+    drawn = write_forms(Path(folder), forms, data, "report", str, notice)
+    return {name: Path(folder) / name for name in (*data, *forms) if name.rpartition(".")[2] in drawn}
+
+
+@dataclass(frozen=True)
+class _Figures:
+    """Figures of the page; their numbers stand in its tables."""
+
+    by_name: dict[str, str]
+    has_numbers = False
+
+    def svg(self, figure: Figure) -> Markup:
+        from markupsafe import Markup
+
+        from bdt_core.report.inline import inline_svg
+
+        return Markup(inline_svg(self.by_name[figure.name], figure.name, figure.alt))  # texts in it are escaped
 
 
 def clarify_html(page: ClarifyPage) -> str:
     """Draw the page as one HTML file without scripts, with everything in it and every text escaped."""
     from bdt_core.report.html import _template
 
-    return _template().environment.get_template("clarify.html.jinja").render(page=page)
+    return _template().environment.get_template("clarify.html.jinja").render(page=page, drawn=_Figures(page.figures))
+
+
+def clarify_pdf(page: ClarifyPage, notice: Callable[[str], None] | None = None) -> bytes:
+    """Draw the page as PDF/UA-1; the same page gives the same bytes. `notice` as in `bdt_core.report.render_pdf`."""
+    from bdt_core.report.dossier.draw import form_pdf
+
+    remarks = (Paragraph("Please note:"), Bullets(page.remarks)) if page.remarks else ()
+    glance = Section("glance", "At a glance", (page.summary, Paragraph(page.caution), *remarks))
+    title = f"Bias metrics: {page.name}"
+    return form_pdf(title, page.subtitle, "en", [glance, *page.sections], figures=page.figures, notice=notice)
 
 
 def clarify_markdown(page: ClarifyPage) -> str:
@@ -145,7 +206,7 @@ def clarify_markdown(page: ClarifyPage) -> str:
     return "\n\n".join(lines) + "\n"
 
 
-def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
+def build_clarify_page(analysis: ClarifyAnalysis, source: str, drifts: tuple[MetricDrift, ...] = ()) -> ClarifyPage:
     """Put the analysis into words and tables.
 
     Parameters
@@ -153,6 +214,8 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
     analysis : ClarifyAnalysis
     source : str
         What the data are called.
+    drifts : tuple of MetricDrift
+        Metrics then and now.
 
     Returns
     -------
@@ -165,21 +228,64 @@ def build_clarify_page(analysis: ClarifyAnalysis, source: str) -> ClarifyPage:
     if first.prediction is not None:
         facts.append(f"Prediction {first.prediction}.")
     facts.append(f"{first.confidence * 100:.4g} % intervals.")
-    facets = [
-        _facet_section(place, found, asked, analysis.signs, segment)
-        for place, (segment, found) in enumerate(_parts(analysis), 1)
-    ]
+    figures: dict[str, str] = {}
+    most = max(1, min(_SIDE_BY_SIDE, _MAPS // len(analysis.metrics)))
+    facets = []
+    for place, (segment, measured) in enumerate(_parts(analysis), 1):
+        drawn = {} if segment is not None else dict(_figures(place, measured, asked, analysis.signs, most))
+        figures |= {figure.name: svg for figure, svg in drawn.items()}
+        facets.append(_facet_section(place, measured, asked, analysis.signs, tuple(drawn), segment))
     page: ClarifyPage = _printable(
         ClarifyPage(
             name=source,
             subtitle=" ".join(facts),
-            summary=Bullets(tuple(summary_lines(analysis))),
+            summary=Bullets((*summary_lines(analysis), *([drift_line(drifts)] if drifts else []))),
             caution=_CAUTION,
             remarks=analysis.remarks,
-            sections=(*facets, _reading(analysis)),
+            sections=(*facets, *([_drift(drifts)] if drifts else []), _reading(analysis)),
+            figures={},
         )
     )
-    return page
+    return replace(page, figures=figures)
+
+
+def drift_line(drifts: tuple[MetricDrift, ...]) -> str:
+    """How many metrics are farther from no bias than in the baseline.
+
+    Examples
+    --------
+    >>> worse, better = (MetricDrift("sex", "f", "DPL", then, 0.3, 0.2, 0.4) for then in (0.1, 0.5))
+    >>> drift_line((worse, better))
+    'Against the baseline: 1 of 2 metrics is farther from no bias; of 0 of these the interval holds the earlier value.'
+    """
+    farther = [one for one in drifts if one.is_violation]
+    chance = sum(bool(one.may_be_chance) for one in farther)
+    return (
+        f"Against the baseline: {len(farther)} of {len(drifts)} metrics {'is' if len(farther) == 1 else 'are'} farther "
+        f"from no bias; of {chance} of these the interval holds the earlier value."
+    )
+
+
+def _drift(drifts: tuple[MetricDrift, ...]) -> Section:
+    """Every metric then and now."""
+    rows = []
+    for drift in drifts:
+        note = ""
+        if drift.low is not None and drift.high is not None:
+            note = whole(f"[{figure(drift.low, drift.metric)} to {figure(drift.high, drift.metric)}]")
+        answer = "no"
+        if drift.is_violation:
+            answer = "yes" + ("; the interval holds the earlier value" if drift.may_be_chance else "")
+        of = Cell(words.value_condition(drift.facet, drift.facet_value), note=drift.metric)
+        now = Cell(figure(drift.now, drift.metric), note=note, tone="harm" if drift.is_violation else "")
+        rows.append(cells(of, figure(drift.then, drift.metric), now, answer))
+    explained = Paragraph(
+        "A metric that is farther from no bias than in the baseline is a violation, as Model Monitor of SageMaker has "
+        "it; constraint_violations.json lists these. Where the interval holds the earlier value, rows that were drawn "
+        "anew could give as much. How exact the earlier value is, its file does not say."
+    )
+    heads = columns("Group and metric", "#Baseline", "#Now", "Farther from no bias")
+    return Section("drift", "Against the baseline", (explained, Table("Metrics then and now", heads, tuple(rows))))
 
 
 def _parts(analysis: ClarifyAnalysis) -> Iterator[tuple[str | None, BiasMetrics]]:
@@ -229,8 +335,37 @@ def _printable(x: Any) -> Any:
     return x
 
 
+def _figures(
+    place: int, measured: BiasMetrics, asked: Sequence[str], signs: Sign, most: int
+) -> Iterator[tuple[Figure, str]]:
+    """The map of each of the largest d's, at most so many, and the rates of all groups, each with its SVG."""
+    names = [one for one in asked if one != "GE"]  # which compares nobody
+    groups, sizes = largest(measured), measured["CI"].n
+    mapped = sorted(sorted(groups, key=lambda i: -sizes[i])[:most]) if names else []
+    for i in mapped:
+        figure = Figure(
+            f"map-{place}-{i}",
+            "Maps of the smaller groups are not drawn; their metrics stand in the tables below."
+            if i == mapped[-1] and len(mapped) < len(measured["CI"].values)
+            else "",
+            f"{title_of(measured, names, i, signs)}. The numbers stand in the tables below.",
+        )
+        yield figure, metrics_map(measured, names, i, signs)
+    rates = groups_svg(measured, _MIN_ROWS)
+    if rates is not None:
+        figure = Figure(
+            f"rates-{place}", "", f"Rates of the groups by {measured.facet}. The numbers stand in the table below."
+        )
+        yield figure, rates
+
+
 def _facet_section(
-    place: int, measured: BiasMetrics, asked: Sequence[str], signs: Sign, segment: str | None = None
+    place: int,
+    measured: BiasMetrics,
+    asked: Sequence[str],
+    signs: Sign,
+    figures: Sequence[Figure],
+    segment: str | None = None,
 ) -> Section:
     """Everything about one facet.
 
@@ -242,6 +377,7 @@ def _facet_section(
     asked : sequence of str
         Metrics that were asked for.
     signs : {"paper", "smclarify"}
+    figures : sequence of Figure
     segment : str, optional
         Whose rows they are, where not all are.
     """
@@ -250,8 +386,8 @@ def _facet_section(
     questions = [one for one in QUESTIONS if one in asked]
     if questions:
         blocks += _question_tables(questions, measured, groups, signs)
-    if (rates := _rates_table(measured)) is not None:
-        blocks.append(rates)
+    blocks += figures
+    blocks += [one for one in (_rates_table(measured), _confusion_table(measured)) if one is not None]
     for title, names in metric_tables():
         shown = [one for one in names if one in asked]
         if shown:
@@ -325,6 +461,36 @@ def _rates_table(measured: BiasMetrics) -> Table | None:
         (*columns("Group", "#Rows"), *(ColumnHead(_RATES[one], number=True) for one in names)),
         tuple(rows),
     )
+
+
+def _confusion_table(measured: BiasMetrics) -> Table | None:
+    """How many predictions of each group are right and wrong; nothing but its size of a group with few rows."""
+    if measured.prediction is None or measured.label is None:
+        return None
+    sizes = measured["accuracy"].n
+    deserving, undeserving = measured["true_positive_rate"], measured["false_positive_rate"]
+    rows = []
+    for i in sorted(range(len(sizes)), key=lambda i: -sizes[i])[:GROUPS_SHOWN]:
+        counts = (
+            deserving.events[i],
+            undeserving.events[i],
+            undeserving.n[i] - undeserving.events[i],
+            deserving.n[i] - deserving.events[i],
+        )
+        few = sizes[i] < _MIN_ROWS
+        shown = [
+            Cell(words.NOTHING, tone="muted") if few else Cell(words.count(int(n)), note=words.percent(n / sizes[i]))
+            for n in counts
+        ]
+        note = f"fewer than {_MIN_ROWS} rows: not printed" if few else ""
+        rows.append(cells(Cell(deserving.names[i], note=note), words.count(int(sizes[i])), *shown))
+    if not rows:
+        return None
+    heads = columns(
+        "Group", "#Rows", "#Favourable, rightly (TP)", "#Favourable, wrongly (FP)", "#Unfavourable, rightly (TN)",
+        "#Unfavourable, wrongly (FN)",
+    )  # fmt: skip
+    return Table("Predictions by group, against the labels, with shares of the group", heads, tuple(rows))
 
 
 def _rate(metric: Metric, i: int) -> Cell:
@@ -443,66 +609,3 @@ def _answers(measured: BiasMetrics, asked: Sequence[str], i: int, signs: Sign) -
     for side, names in sides.items():
         if names:
             yield f"{_SIDES[side]} {', '.join(names)}"
-
-
-def who(measured: BiasMetrics, i: int) -> str:
-    """One d with its facet."""
-    value = group_name(measured["CI"].values[i])
-    return (
-        f"{measured.facet} {value}" if value.startswith((">", "<=")) else words.value_condition(measured.facet, value)
-    )
-
-
-def side_of(metric: Metric, i: int, signs: Sign) -> Side:
-    """On which side of no bias the whole interval lies."""
-    low, high, reading = metric.low[i], metric.high[i], CLARIFY[metric.name]
-    worse = -reading.worse if metric.name == "FT" and signs == "smclarify" else reading.worse
-    if metric.estimate[i] is None:
-        return "undefined"
-    if low is None or high is None or not worse or low <= reading.no_bias <= high:
-        return "untold"
-    return "worse" if (low > reading.no_bias) == (worse > 0) else "better"
-
-
-def meaning(name: str, signs: Sign) -> str:
-    """What a metric says on the side that is worse for d."""
-    means = CLARIFY[name].means
-    return means.replace("above 0", "below 0") if name == "FT" and signs == "smclarify" else means
-
-
-def span(name: str) -> str:
-    """Between which values a metric lies by its formula.
-
-    Examples
-    --------
-    >>> span("DPL"), span("DI"), span("DCA")
-    ('−1 to +1', '0 or more', 'any number')
-    """
-    low, high = CLARIFY[name].lowest, CLARIFY[name].highest
-    if math.isinf(low):
-        return "any number"
-    if math.isinf(high):
-        return f"{low:g} or more"
-    return f"{low:g} to {'+' if low < 0 else ''}{high:.4g}".replace("-", words.MINUS)
-
-
-def figure(x: float | None, name: str) -> str:
-    """A metric's value with the digits that are compared with Clarify's; signed where the sign means something.
-
-    Examples
-    --------
-    >>> figure(0.200158, "DPL"), figure(-0.0074, "DAR"), figure(0.32939, "DI"), figure(math.inf, "TE")
-    ('+0.2002', '−0.0074', '0.3294', 'infinite')
-    """
-    if x is None or not math.isfinite(x):
-        return words.number(x)
-    size = f"{abs(x):.4f}" if abs(x) < 1000 else words.number(abs(x))
-    if float(size.replace(",", "")) == 0.0:
-        return size
-    return f"{words.MINUS if x < 0 else '+' if CLARIFY[name].signed else ''}{size}"
-
-
-def largest(measured: BiasMetrics) -> list[int]:
-    """Places of the largest d's, at most so many as a page can hold, in their own order."""
-    n = measured["CI"].n
-    return sorted(sorted(range(len(n)), key=lambda i: -n[i])[:GROUPS_SHOWN])

@@ -566,10 +566,12 @@ def _numeric_groups(metrics: GroupMetrics) -> Groups:
     return _groups(metrics, None).model_copy(update={**changed, "stratum": None})
 
 
-def facet_alone(metrics: BiasMetrics) -> Groups:
-    """Groups of one grouping that is no part of an audit: all are shown, for nobody said how many people they need."""
+def facet_alone(metrics: BiasMetrics, min_rows: int = 0) -> Groups:
+    """Groups of one grouping that is no part of an audit; all are shown where nobody said how many people they need."""
     sizes = next(one for one in metrics.metrics if one.kind == "rate" and one.was_asked_for)
     groups, rows = sizes.values, tuple(int(n) for n in sizes.n)
+    facet = _facet(FacetMetrics(metrics, groups, rows), min_rows, (), None)
+    largest_first = tuple(sorted(facet.groups, key=lambda one: -one.rows))
     return Groups(
         label=metrics.label,
         prediction=metrics.prediction,
@@ -578,9 +580,9 @@ def facet_alone(metrics: BiasMetrics) -> Groups:
         score=metrics.score,
         stratum=metrics.group,
         confidence=metrics.confidence,
-        min_rows=0,
+        min_rows=min_rows,
         notes=metrics.notes,
-        facets=(_facet(FacetMetrics(metrics, groups, rows), 0, (), None),),
+        facets=(facet.model_copy(update={"groups": largest_first}),),
     )
 
 

@@ -167,6 +167,11 @@ class _Figures:
     words: dict[str, str]
     suffix: str = ""
 
+    @property
+    def has_numbers(self) -> bool:
+        """Whether the numbers behind a figure stand below it: once in a page."""
+        return not self.suffix
+
     def svg(self, figure: Figure) -> Markup:
         from markupsafe import Markup
 

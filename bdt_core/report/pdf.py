@@ -84,18 +84,22 @@ def render_pdf(
         annex, folded = open_parts(page.annex)
         page = replace(page, annex=annex)
         not_printed = sayings(page.language)(say(_NOT_PRINTED, folded=AsItIs("; ".join(folded)))) if folded else ""
-    drawn = {name: dict(zip(("svg", "texts"), set_apart(_in_print(one)), strict=True)) for name, one in figures.items()}
+    drawn = {name: in_print(one) for name, one in figures.items()}
     texts = {**plain(page), "answer": page.answer, "not_printed": not_printed}
     report = {"page": with_breaks(texts), "figures": drawn}
     template = resources.files("bdt_core.report").joinpath("templates", "report.typ")
     return typeset(template, report, page.language, is_whole=is_whole, notice=notice)
 
 
-def _in_print(svg: str) -> str:
-    """A figure whose letters are those of the text around it: narrower ones, which are as tall when they are larger."""
-    return _LETTERS.sub(
+def in_print(svg: str) -> dict[str, Any]:
+    """A figure as a page draws it, with the texts that are set apart.
+
+    Its letters are those of the text around it: narrower ones, which are as tall when they are larger.
+    """
+    figure = _LETTERS.sub(
         lambda one: f"font-size: {float(one[1]) * _AS_TALL:g}px; font-family: '{_TEXT}', '{_PICTURE}'", svg
     )
+    return dict(zip(("svg", "texts"), set_apart(figure), strict=True))
 
 
 def typeset(
@@ -133,7 +137,8 @@ def _compiled(template: Traversable, page: dict[str, Any], standards: str | list
     import typst
 
     fonts, families = _fonts(further=not has_letters(json.dumps(page, ensure_ascii=False)))
-    asked: dict[str, Any] = {"input": template.read_bytes(), "font_paths": fonts}
+    picture = resources.files("bdt_core.report").joinpath("templates", "picture.typ")
+    asked: dict[str, Any] = {"input": picture.read_bytes() + template.read_bytes(), "font_paths": fonts}
     compile_page: Any = typst.compile_with_warnings  # its stub knows one page only
 
     def inputs(stays: dict[str, bool]) -> dict[str, str]:

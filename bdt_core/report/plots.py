@@ -18,7 +18,7 @@ from bdt_core.local_bias.results import LocalBias
 from bdt_core.ranking import FindingList
 from bdt_core.report import document as parts
 from bdt_core.report.figure_history import history_onto
-from bdt_core.report.figures import draw_onto, figure_names
+from bdt_core.report.figures import draw_onto, figure_names, figure_svg
 from bdt_core.report.figures_of_depth import figures_of_depth
 from bdt_core.report.from_findings import facet_alone, nodes_of
 from bdt_core.report.groups import figures_of_groups
@@ -117,8 +117,30 @@ def _(result: LocalBias) -> tuple[parts.Printed, str]:
 
 @_alone.register
 def _(result: BiasMetrics) -> tuple[parts.Printed, str]:
-    groups = Groups.model_validate(words.printable(facet_alone(result).model_dump()))
-    return _document(result.facet, "rate", groups=groups), "groups_1"
+    return _of_groups(result), "groups_1"
+
+
+def _of_groups(metrics: BiasMetrics, min_rows: int = 0) -> parts.Printed:
+    groups = Groups.model_validate(words.printable(facet_alone(metrics, min_rows).model_dump()))
+    return _document(metrics.facet, "rate", groups=groups)
+
+
+def groups_svg(metrics: BiasMetrics, min_rows: int) -> str | None:
+    """The rates of groups as SVG, as the report draws them.
+
+    Parameters
+    ----------
+    metrics : BiasMetrics
+    min_rows : int
+        Rates of groups with fewer rows are not drawn.
+
+    Returns
+    -------
+    str or None
+        None where the report draws none.
+    """
+    document = _of_groups(metrics, min_rows)
+    return figure_svg(document, "groups_1") if "groups_1" in figures_of_groups(document) else None
 
 
 @singledispatch

@@ -14,12 +14,14 @@ from bdt_core import words
 from bdt_core.clarify.analysis import ClarifyAnalysis, clarify_analysis
 from bdt_core.clarify.config import ClarifyConfig, read_analysis_config
 from bdt_core.clarify.data import Kind, read_clarify_data
-from bdt_core.clarify.page import figure, largest, side_of, summary_lines, wanted_metrics, write_clarify_report
+from bdt_core.clarify.drift import MetricDrift, drift_of, read_baseline
+from bdt_core.clarify.page import drift_line, summary_lines, wanted_metrics, write_clarify_report
+from bdt_core.clarify.reading import figure, largest, side_of
 from bdt_core.clarify.separate_files import beside
 from bdt_core.errors import OutputError, SourceError
 from bdt_core.fairness.flips import Distance, Sign
 from bdt_core.fairness.metric_results import BiasMetrics, Metric, group_name
-from bdt_pipeline.commands.console import console, report_folder, show_files, shown
+from bdt_pipeline.commands.console import console, report_folder, show_files, shown, tell
 from bdt_pipeline.commands.printing import put
 
 _ON_SCREEN = 4
@@ -35,11 +37,12 @@ def run_clarify(
     predictions: str | None = None,
     facets: str | None = None,
     join: str | None = None,
+    baseline: Path | None = None,
     signs: Sign,
     flip_distance: Distance,
     kinds: Mapping[str, Kind],
-) -> None:
-    """Compute what a configuration asks for, write the files and show the metrics.
+) -> bool:
+    """Compute what a configuration asks for, write the files, show the metrics, and say whether all could be drawn.
 
     Parameters
     ----------
@@ -54,6 +57,8 @@ def run_clarify(
         facet_dataset_uri name, as far as that is on this machine.
     join : str, optional
         Column by which rows of these files belong together, in place of joinsource_name_or_index.
+    baseline : Path, optional
+        An earlier analysis.json; constraint_violations.json lists what is farther from no bias now.
     signs : {"paper", "smclarify"}
         Sign of the flip test.
     flip_distance : {"standardised", "raw"}
@@ -67,6 +72,7 @@ def run_clarify(
         The configuration, the data or the folder cannot be used.
     """
     config = read_analysis_config(config_file)
+    earlier = None if baseline is None else read_baseline(baseline)
     if join is not None:
         config = replace(config, joinsource=join)
     said = _say_remarks(config.remarks, ())
@@ -85,8 +91,10 @@ def run_clarify(
         said = _say_remarks(config.remarks, said)
         analysis = clarify_analysis(config, frame, signs=signs, flip_distance=flip_distance, kinds=kinds)
         _say_remarks(analysis.remarks, said)
-        files = write_clarify_report(analysis, folder, source=source)
-    _show(analysis, list(files.values()))
+        drifts = () if earlier is None else drift_of(analysis, earlier)
+        files = write_clarify_report(analysis, folder, source=source, drifts=drifts, notice=tell)
+    _show(analysis, drifts, list(files.values()))
+    return files.keys() >= {"report.html", "report.pdf", "report.md"}
 
 
 def _say_remarks(remarks: Sequence[str], said: Sequence[str]) -> tuple[str, ...]:
@@ -136,7 +144,7 @@ def _refuse_filled(out: Path | None) -> None:
         raise OutputError(f"{out} is not empty, and nothing is overwritten. Name a new or an empty folder with --out.")
 
 
-def _show(analysis: ClarifyAnalysis, files: Sequence[Path]) -> None:
+def _show(analysis: ClarifyAnalysis, drifts: tuple[MetricDrift, ...], files: Sequence[Path]) -> None:
     to = console()
     asked = wanted_metrics(analysis)
     for measured in analysis.metrics.values():
@@ -151,6 +159,8 @@ def _show(analysis: ClarifyAnalysis, files: Sequence[Path]) -> None:
         to.print(Padding(f"- {shown(line)}", (0, 2)))
     if len(lines) > _LINES_ON_SCREEN:
         to.print(Padding(f"{len(lines) - _LINES_ON_SCREEN} more lines stand in the report.", (0, 2)))
+    if drifts:
+        to.print(Padding(f"- {drift_line(drifts)}", (0, 2)))
     show_files(to, "Files", files)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 import json
 from contextlib import nullcontext
 from functools import partial
@@ -10,7 +11,16 @@ from typing import Any
 
 from bdt_core.errors import SourceError, SpecError, did_you_mean
 from bdt_core.report.catalogue import sayings
-from bdt_core.report.dossier import FORMS, Dossier, build_dossier, card, dossier_markdown, dossier_pdf
+from bdt_core.report.dossier import (
+    EXPIRES,
+    FORMS,
+    Dossier,
+    build_dossier,
+    card,
+    dossier_html,
+    dossier_markdown,
+    dossier_pdf,
+)
 from bdt_core.report.write import Draw, canonical_json, write_forms
 from bdt_core.result import READABLE_VERSIONS
 from bdt_core.spec import LANGUAGES
@@ -20,7 +30,14 @@ from bdt_pipeline.commands.console import console, report_folder, show_files, te
 from bdt_pipeline.commands.run_audit import audit_watched
 
 
-def run_dossier(target: str, form: str, language: str | None, out: Path | None, partition: str | None = None) -> bool:
+def run_dossier(
+    target: str,
+    form: str,
+    language: str | None,
+    out: Path | None,
+    partition: str | None = None,
+    on: datetime.date | None = None,
+) -> bool:
     """Fill in a form, write it, and say whether all its files could be drawn.
 
     Parameters
@@ -33,6 +50,8 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None, 
         Folder for the files.
     partition : str, optional
         The part of the specification's data that is audited.
+    on : date, optional
+        The day on which a form that expires is read.
 
     Raises
     ------
@@ -44,13 +63,15 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None, 
         The folder cannot be written, or holds another form of that name.
     """
     _check(form, language)
+    if on is not None and form != EXPIRES:
+        raise SpecError(f"--on goes with --form {EXPIRES}: no other form expires.")
     if target.endswith(".json"):
         if partition is not None:
             raise SpecError("--partition goes with a specification: a report is of the part that was audited.")
         document = read_report(Path(target))
     else:
         document = audit_watched(spec_of(target, {}, partition)).document
-    dossier = build_dossier(document, form, language)
+    dossier = build_dossier(document, form, language, on=on)
     drawn = drawn_of(dossier)
     place = report_folder(None, f"{document['name']}-{form}") if out is None else nullcontext(out)
     with place as folder:
@@ -64,12 +85,13 @@ def run_dossier(target: str, form: str, language: str | None, out: Path | None, 
             "Filled in from the owner's report, which names small groups and counts everybody. For a public register "
             "or card, name the report.json that bdt audit --for publication wrote."
         )
-    return files.keys() >= {"md", "pdf"}
+    return files.keys() >= {"html", "md", "pdf"}
 
 
 def drawn_of(dossier: Dossier) -> dict[str, Draw]:
     """What draws the form's files for people, by name."""
     return {
+        f"{dossier.form}.html": lambda _: dossier_html(dossier).encode(),
         f"{dossier.form}.md": lambda _: dossier_markdown(dossier).encode(),
         f"{dossier.form}.pdf": partial(dossier_pdf, dossier),
     }

@@ -19,7 +19,7 @@ from typer.testing import CliRunner, Result
 
 from bdt_pipeline.cli import app
 
-FILES = {"analysis.json", "metrics.csv", "report.html", "report.md"}
+FILES = {"analysis.json", "metrics.csv", "report.html", "report.pdf", "report.md"}
 ADULT = {"Female": (433, 10, 679, 8660), "Male": (2718, 84, 3678, 13900)}
 PUBLISHED = {
     "CI": 0.35137, "DPL": 0.20016, "KL": 0.14307, "JS": 0.03076, "LP": 0.28307, "TVD": 0.20016, "KS": 0.20016,
@@ -290,6 +290,66 @@ def test_ranges_and_questions_stand_in_the_report(
     assert "compare it with its share" in lines[0]
     assert "no: d is worse off" in lines[1]
     assert "no: d is better off" in lines[2]
+
+
+def test_what_is_farther_from_no_bias_than_in_the_baseline_is_a_violation(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    bdt(config(), "--data", "data.csv", "--out", "out")
+    earlier = json.loads(Path("out/analysis.json").read_text())
+    now = values(Path("out"))
+    then = {**now, "DPL": now["DPL"] - 0.001, "CI": -2 * now["CI"], "DI": now["DI"] + 0.5, "TE": "Infinity", "RD": None}
+    for section in ("pre_training_bias_metrics", "post_training_bias_metrics"):
+        for one in earlier[section]["facets"]["Sex"][0]["metrics"]:
+            one["value"] = then[one["name"]]
+    Path("earlier.json").write_text(json.dumps(earlier))
+    result = bdt(config(), "--data", "data.csv", "--baseline", "earlier.json", "--out", "drift")
+    assert result.exit_code == 0, result.stderr
+    said = "Against the baseline: 2 of 19 metrics are farther from no bias; of 1 of these the interval holds"
+    assert said in " ".join(result.stdout.split())
+    written = json.loads(Path("drift/constraint_violations.json").read_text())
+    assert written == {
+        "version": "1.0",
+        "violations": [
+            {
+                "facet": "Sex",
+                "facet_value": "Female",
+                "metric_name": name,
+                "constraint_check_type": "bias_drift_check",
+                "description": f"Value {now[name]} does not meet the constraint requirement",
+            }
+            for name in ("DPL", "DI")
+        ],
+    }
+    assert {one.name for one in Path("drift").iterdir()} == FILES | {"constraint_violations.json"}
+    assert "yes; the interval holds the earlier value" in Path("drift/report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        ("{", "is not valid JSON"),
+        ("[]", "has no bias metrics"),
+        ('{"pre_training_bias_metrics": {"facets": {"Sex": [{"metrics": 1}]}}}', "has no bias metrics"),
+        (
+            '{"pre_training_bias_metrics": {"facets": {"Age": [{"value_or_threshold": "40", "metrics": '
+            '[{"name": "CI", "value": 0.1}]}]}}}',
+            "has no metric of these facets",
+        ),
+        (None, "cannot be read"),
+    ],
+)
+def test_a_baseline_that_cannot_be_compared_is_refused(
+    content: str | None, said: str, bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    if content is not None:
+        Path("earlier.json").write_text(content)
+    result = bdt(config(), "--data", "data.csv", "--baseline", "earlier.json", "--out", "out")
+    assert result.exit_code == 2
+    assert said in result.stderr
+    assert not Path("out").exists()
 
 
 Write = Callable[[pd.DataFrame], dict[str, Any]]
@@ -575,9 +635,35 @@ def test_rates_of_few_rows_are_not_printed(
     table.loc[:3, "Sex"] = "other"
     table.to_csv("data.csv", index=False, header=False)
     bdt(config(), "--data", "data.csv", "--out", "out")
-    (line,) = (one for one in Path("out/report.md").read_text().splitlines() if one.startswith("| other"))
-    assert line.startswith("| other (fewer than 30 rows: not printed) | 4 | –")
-    assert "%" not in line
+    lines = [one for one in Path("out/report.md").read_text().splitlines() if one.startswith("| other")]
+    assert len(lines) == 2  # of rates, and of right and wrong predictions
+    for line in lines:
+        assert line.startswith("| other (fewer than 30 rows: not printed) | 4 | –")
+        assert "%" not in line
+
+
+def test_metrics_are_drawn_and_predictions_counted_by_group(
+    bdt: Callable[..., Result], config: Callable[..., Path], people: pd.DataFrame
+) -> None:
+    people.to_csv("data.csv", index=False, header=False)
+    assert bdt(config(), "--data", "data.csv", "--out", "out").exit_code == 0
+    page = Path("out/report.html").read_text()
+    found = values(Path("out"))
+    metric_map = page[page.index('<svg viewBox="') : page.index("</svg>")]
+    for name in set(found) - {"GE"}:
+        assert f">{name}</text>" in metric_map
+        assert found[name] is None or f">{found[name]:+.4f}".replace("-", "−").lstrip(">+") in metric_map.replace(
+            "+", ""
+        )
+    counted = re.compile(r"^\| (Female|Male) \| [\d,]+((?: \| [\d,]+ \(\d+\.\d %\)){4}) \|$", re.MULTILINE)
+    rows = {one[1]: one[2] for one in counted.finditer(Path("out/report.md").read_text())}
+    for sex, group in people.groupby("Sex"):
+        counts = [
+            ((group["Prediction"] == prediction) & (group["Target"] == label)).sum()
+            for prediction, label in ((1, 1), (1, 0), (0, 0), (0, 1))
+        ]
+        assert [int(one.replace(",", "")) for one in re.findall(r"\| ([\d,]+)", rows[str(sex)])] == counts
+    assert Path("out/report.pdf").read_bytes().startswith(b"%PDF")
 
 
 def test_the_same_input_gives_the_same_bytes(

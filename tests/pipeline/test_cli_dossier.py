@@ -30,7 +30,7 @@ def test_a_form_is_filled_in_from_a_report(bdt: Callable[..., Result], tmp_path:
     made = bdt(*given)
     assert made.exit_code == 0, made.output
     assert "van de 36 velden zijn ingevuld" in made.output
-    assert {one.name for one in (tmp_path / "files").iterdir()} == {"annex-iv.md", "annex-iv.pdf"}
+    assert {one.name for one in (tmp_path / "files").iterdir()} == {"annex-iv.html", "annex-iv.md", "annex-iv.pdf"}
     assert (
         (tmp_path / "files" / "annex-iv.md")
         .read_text()
@@ -40,7 +40,7 @@ def test_a_form_is_filled_in_from_a_report(bdt: Callable[..., Result], tmp_path:
     assert again.exit_code == 0  # the same form again changes nothing
     other = bdt(*given[:5], "en", *given[6:])
     assert other.exit_code == 2
-    assert "holds a report already (annex-iv.md, annex-iv.pdf)" in other.output.replace("\n", " ")
+    assert "holds a report already (annex-iv.html, annex-iv.md, annex-iv.pdf)" in other.output.replace("\n", " ")
 
 
 def test_whoever_fills_in_a_public_form_from_the_owners_report_is_told(
@@ -84,9 +84,34 @@ def test_a_specification_is_audited_first(bdt: Callable[..., Result], tmp_path: 
     assert "| Waar het voor dient<br>*FRIA a* | Leeftijden<br>*→ /spec/about/purpose* |" in told
 
 
+def test_local_law_144_says_on_a_web_page_whether_it_has_expired(bdt: Callable[..., Result], tmp_path: Path) -> None:
+    report = json.loads(EVERYTHING.read_text(encoding="utf-8"))
+    report["spec"]["about"] = {"tested_on": "2025-11-28", "owner": "<b>Employer</b>", "contact": "hr@example.org"}
+    (tmp_path / "report.json").write_text(json.dumps(report))
+    for day, says, banner in (
+        ("2026-11-28", "On 28 November 2026 that year has not passed.", "pass"),
+        ("2026-11-29", "On 29 November 2026 that year has passed: the tool may not be used", "fail"),
+    ):
+        made = bdt("dossier", "report.json", "--form", "ll144", "--on", day, "--out", day)
+        assert made.exit_code == 0, made.output
+        page = (tmp_path / day / "ll144.html").read_text()
+        assert "The audit is of 28 November 2025. The tool may be used until 28 November 2026" in page
+        assert says in page
+        assert f'class="verdict {banner}"' in page
+        assert "at least 10 business days before" in page
+        assert "&lt;b&gt;Employer&lt;/b&gt; uses an automated employment decision tool, [not given]" in page
+        assert "if there is one: hr@example.org." in page
+        assert "<script" not in page
+        assert says in " ".join((tmp_path / day / "ll144.md").read_text().split())
+    unknown = bdt("dossier", EVERYTHING, "--form", "ll144", "--on", "2026-11-28", "--out", "unknown")
+    assert unknown.exit_code == 0, unknown.output
+    assert "so it is not known until when it holds" in (tmp_path / "unknown" / "ll144.html").read_text()
+
+
 @pytest.mark.parametrize(
     ("given", "says"),
     [
+        ((EVERYTHING, "--form", "fria", "--on", "2026-11-28"), "--on goes with --form ll144: no other form expires."),
         ((EVERYTHING, "--form", "fri"), 'There is no form "fri". Did you mean "fria"?'),
         ((EVERYTHING, "--form", "fria", "--language", "de"), 'There are no forms in "de"; there are in en, nl.'),
         (("none.json", "--form", "fria"), "none.json cannot be read: No such file or directory."),

@@ -65,7 +65,8 @@ def test_a_command_says_which_form_is_not_there(
     assert "report.html" in made.stdout
     assert {one.name for one in (tmp_path / "report").iterdir()} == FORMS - {"report.pdf"}
     filled = bdt("dossier", "report/report.json", "--form", "fria", "--out", "form")
-    assert (filled.exit_code, [one.name for one in (tmp_path / "form").iterdir()]) == (2, ["fria.md"])
+    assert filled.exit_code == 2
+    assert {one.name for one in (tmp_path / "form").iterdir()} == {"fria.html", "fria.md"}
     gated = bdt("gate", spec_file, "--report", "gated")
     assert (gated.exit_code, NOT_DRAWN in gated.stderr) == (3, True)  # which is what the rows say of the limits
     checked = bdt("verify", "report")

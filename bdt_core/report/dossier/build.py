@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import datetime
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -10,12 +11,15 @@ from bdt_core import words
 from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, cells, columns
 from bdt_core.report.catalogue import say_in
 from bdt_core.report.dossier.catalogue import Field, Where, fields, form, resolve
+from bdt_core.report.dossier.local_law_144 import parts_of_ll144, state_on
 from bdt_core.report.dossier.tables import tables_of
 from bdt_core.report.dossier.writing import Writer
 from bdt_core.report.printed import printed
 from bdt_core.sentences import with_sentences
 
 State = Literal["given", "partly", "open"]
+EXPIRES = "ll144"
+"""The form that holds for a year."""
 _NOTHING: tuple[Any, ...] = (None, "", [], {})
 
 
@@ -73,6 +77,8 @@ class Dossier:
         The same in words and tables, as every printed form draws it.
     words : dict
         Of the language.
+    banner : str
+        How the first part is marked on a web page, as of a verdict; empty where it is no answer.
     """
 
     form: str
@@ -82,6 +88,7 @@ class Dossier:
     parts: tuple[tuple[str, tuple[FilledField, ...]], ...]
     sections: tuple[Section, ...]
     words: dict[str, Any]
+    banner: str = ""
 
     @property
     def fields(self) -> dict[str, FilledField]:
@@ -89,7 +96,9 @@ class Dossier:
         return {one.field.name: one for _, filled_fields in self.parts for one in filled_fields}
 
 
-def build_dossier(document: dict[str, Any], name: str, language: str | None = None) -> Dossier:
+def build_dossier(
+    document: dict[str, Any], name: str, language: str | None = None, *, on: datetime.date | None = None
+) -> Dossier:
     """Fill in a form.
 
     Parameters
@@ -100,6 +109,8 @@ def build_dossier(document: dict[str, Any], name: str, language: str | None = No
         One of `bdt_core.report.dossier.FORMS`.
     language : str, optional
         By default that of the specification.
+    on : date, optional
+        The day on which the form is read: one that expires says whether it has.
 
     Returns
     -------
@@ -134,8 +145,9 @@ def build_dossier(document: dict[str, Any], name: str, language: str | None = No
         title=f"{write.words['forms'][name]}: {system}",
         subtitle=subtitle,
         parts=parts,
-        sections=tuple(_sections(parts, write)),
+        sections=tuple(_sections(parts, write, tuple(parts_of_ll144(about, on, write)) if name == EXPIRES else ())),
         words=write.words,
+        banner=state_on(about, on) if name == EXPIRES else "",
     )
 
 
@@ -162,7 +174,10 @@ def _answer(where: Where, document: dict[str, Any], write: Writer) -> Answer:
     return Answer(called, str(getattr(write, where.kind)(value)), (), where, given=True)
 
 
-def _sections(parts: tuple[tuple[str, tuple[FilledField, ...]], ...], write: Writer) -> Iterator[Section]:
+def _sections(
+    parts: tuple[tuple[str, tuple[FilledField, ...]], ...], write: Writer, own: tuple[Section, ...]
+) -> Iterator[Section]:
+    """What the form begins with, sections that are its own, its parts, and what is open."""
     texts = write.words
     all_fields = [one for _, filled_fields in parts for one in filled_fields]
     given = sum(one.state == "given" for one in all_fields)
@@ -171,6 +186,7 @@ def _sections(parts: tuple[tuple[str, tuple[FilledField, ...]], ...], write: Wri
         given=write.count(given), all=write.count(len(all_fields)), partly=write.count(partly)
     )
     yield Section("intro", "", (Paragraph(texts["intro"].strip()), Paragraph(summary)))
+    yield from own
     for title, filled_fields in parts:
         rows = tuple(
             cells(Cell(one.label, note=", ".join(one.articles)), *_answer_cells(one, texts)) for one in filled_fields
@@ -203,7 +219,8 @@ def _open(filled_fields: list[FilledField], texts: dict[str, Any]) -> Iterator[B
     rows = []
     for filled in filled_fields:
         if not filled.answers:
-            rows.append(cells(filled.label, texts["who"][filled.field.who], texts["in_history"]))
+            where = texts["by_hand" if filled.field.by_hand else "in_history"]
+            rows.append(cells(filled.label, texts["who"][filled.field.who], where))
         for answer in filled.answers:
             if answer.given or answer.where.optional:
                 continue

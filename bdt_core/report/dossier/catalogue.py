@@ -9,7 +9,10 @@ from typing import Any
 
 from bdt_core.errors import SpecError, did_you_mean
 
-FORMS = ("annex-iv", "art-10", "bias-profile", "ll144", "register", "model-card", "system-card", "fria")
+FORMS = (
+    "annex-iv", "art-10", "bias-profile", "ll144", "register", "model-card", "system-card", "fria", "atrs",
+    "rekenkamer", "college",
+)  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -47,11 +50,23 @@ class Where:
 
 @dataclass(frozen=True)
 class Field:
-    """What is asked for: who could fill it in, and where its answer comes from."""
+    """What is asked for.
+
+    Attributes
+    ----------
+    name : str
+    who : str
+        Who could fill it in.
+    sources : tuple of Where
+        Where its answer comes from.
+    by_hand : bool
+        Whether neither the report nor the specification has a place for it.
+    """
 
     name: str
     who: str
     sources: tuple[Where, ...]
+    by_hand: bool = False
 
 
 @cache
@@ -65,6 +80,7 @@ def fields() -> dict[str, Field]:
                 Where(**{"kind" if key == "as" else key: value for key, value in source.items()})
                 for source in one["from"]
             ),
+            one.get("by_hand", False),
         )
         for name, one in _read("fields.yaml").items()
     }

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from importlib import resources
 
-from bdt_core.report.blocks import Block, Bullets, Cell, Paragraph, Section, Table, plain
+from bdt_core.report.blocks import Block, Bullets, Cell, Folded, Paragraph, Section, Table, plain
 from bdt_core.report.dossier.build import Dossier
 from bdt_core.report.dossier.catalogue import words_of
 from bdt_core.report.letters import can_be_drawn, with_code_points
 from bdt_core.report.markdown import escaped, escaped_within_a_line
-from bdt_core.report.pdf import typeset, with_breaks
+from bdt_core.report.pdf import in_print, typeset, with_breaks
 from bdt_core.words import each_text
 
 
@@ -48,6 +49,22 @@ def _cell(cell: Cell) -> str:
     return text + (f"<br>*{escaped_within_a_line(cell.note)}*" if cell.note else "")
 
 
+def dossier_html(dossier: Dossier) -> str:
+    """A filled-in form as one HTML file without scripts, with everything in it and every text escaped."""
+    from bdt_core.report.html import _template
+
+    blocks: list[Block] = [Paragraph(dossier.subtitle)]
+    for section in dossier.sections:
+        named = [
+            replace(one, caption=one.caption or section.title) if isinstance(one, Table) else one
+            for one in section.blocks
+        ]
+        blocks += [Folded(section.title, tuple(named))] if section.title else named
+    page = Section(dossier.form, dossier.title, tuple(blocks))
+    template = _template().environment.get_template("section_page.html.jinja")
+    return template.render(section=page, language=dossier.language, banner=dossier.banner)
+
+
 def dossier_pdf(dossier: Dossier, notice: Callable[[str], None] | None = None) -> bytes:
     """A filled-in form as PDF/UA-1, set by typst; the same form gives the same bytes. `notice` as in `render_pdf`."""
     return form_pdf(dossier.title, dossier.subtitle, dossier.language, dossier.sections, notice=notice)
@@ -59,6 +76,7 @@ def form_pdf(
     language: str,
     sections: Sequence[Section],
     *,
+    figures: Mapping[str, str] | None = None,
     close: bool = False,
     notice: Callable[[str], None] | None = None,
 ) -> bytes:
@@ -68,17 +86,25 @@ def form_pdf(
     ----------
     title, subtitle, language : str
     sections : sequence of Section
-        Of facts, paragraphs, lists and tables.
+        Of facts, paragraphs, lists, tables and figures.
+    figures : mapping of str to str, optional
+        SVG by name.
     close : bool
         Whether it is set closely, to be one page.
     notice : callable, optional
         Called with a sentence where characters of names cannot be drawn.
     """
-    said = {"title": title, "subtitle": subtitle, "sections": [plain(one) for one in sections]}
+    said = {
+        "title": title,
+        "subtitle": subtitle,
+        "sections": [plain(one) for one in sections],
+        "figures": dict(figures or {}),
+    }
     drawn = each_text(said, with_code_points)
     page = {
         **drawn,
         "sections": [with_breaks(one) for one in drawn["sections"]],
+        "figures": {name: in_print(one) for name, one in drawn["figures"].items()},
         "language": language,
         "of": words_of(language)["of"],
         "close": close,

@@ -133,6 +133,7 @@ MACHINE: dict[str, dict[str, str]] = {
         "measures_tried": "open given open",
         "data_gaps": "given given given",
         "log": "open open open",
+        **{name: "open open open" for name, field in fields().items() if field.by_hand},
         "profile": "given given given",
     }.items()
 }
