@@ -287,10 +287,9 @@ def _replaced(frame: pd.DataFrame, place: int, column: Any) -> pd.DataFrame:
 def _arrow_types(frame: pd.DataFrame, random_: random.Random) -> pd.DataFrame:
     """Give a column another type of Arrow, with as much of its values as that can hold."""
     place, made = random_.randrange(frame.shape[1]), random_.choice(ARROW)
-    column = pa.array(frame.iloc[:, place].tolist(), from_pandas=True)
     try:
-        held = column.cast(made, safe=False)
-    except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
+        held = pa.array(frame.iloc[:, place].tolist(), from_pandas=True).cast(made, safe=False)
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError):  # of mixed cells Arrow makes no column
         try:
             held = pa.array(range(len(frame)), pa.int64()).cast(made, safe=False)
         except (pa.ArrowInvalid, pa.ArrowNotImplementedError):
