@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
+
+from bdt_core.errors import SpecError
+from bdt_core.said import Column, Level, say
 
 COLUMNS = ("column", "level", "name")
 """What the first line of such a file names; further columns are passed over."""
@@ -21,19 +24,18 @@ def names_in_file(path: Path) -> dict[str, dict[str, Any]]:
 
     Raises
     ------
-    ValueError
+    SpecError
         The file cannot be read, or a line of it says no name; file, line and mend are told.
     """
     try:
         text = path.read_text(encoding="utf-8-sig")
     except FileNotFoundError:
-        raise ValueError(
-            f"{path} does not exist; give the path of a CSV file, as seen from the specification"
-        ) from None
+        message = "{file} does not exist; give the path of a CSV file, as seen from the specification."
+        raise SpecError(say(message, file=str(path))) from None
     except UnicodeDecodeError:
-        raise ValueError(f'{path} is no UTF-8; save it anew as "CSV UTF-8"') from None
+        raise SpecError(say('{file} is no UTF-8; save it anew as "CSV UTF-8".', file=str(path))) from None
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from None
+        raise SpecError(say("{file} cannot be read: {problem}.", file=str(path), problem=str(error.strerror))) from None
     return names_in(text, str(path))
 
 
@@ -50,7 +52,7 @@ def names_in(text: str, origin: str) -> dict[str, dict[str, Any]]:
 
     Raises
     ------
-    ValueError
+    SpecError
         A line says no name, or another one than a line before it.
 
     Examples
@@ -60,7 +62,7 @@ def names_in(text: str, origin: str) -> dict[str, dict[str, Any]]:
     >>> names_in("column;level;name\nrace;AA;", "names.csv")
     Traceback (most recent call last):
     ...
-    ValueError: names.csv, line 2: "race", level "AA", has no name; write one in the column "name", or delete the line
+    bdt_core.errors.SpecError: names.csv, line 2: "race", level "AA", has no name; write one, or delete the line.
     """
     head, *_ = text.splitlines() or [""]
     reader = csv.reader(text.splitlines(), delimiter=max(_SEPARATORS, key=head.count), strict=True)
@@ -72,40 +74,42 @@ def names_in(text: str, origin: str) -> dict[str, dict[str, Any]]:
             if not any(map(str.strip, row)):
                 continue
             column, level, name = (row[at] if at < len(row) else "" for at in places)
-            where = f"{origin}, line {reader.line_num}"
-            _refuse_nameless(column, level, name, where)
+            _refuse_nameless(column, level, name, {"file": origin, "N": str(reader.line_num)})
             first = lines.setdefault((column, level), reader.line_num)
             if first != reader.line_num:
-                raise ValueError(f"{where}: {_thing(column, level)} was named in line {first}; keep one of them")
+                message = '{file}, line {N}: "{column}", level "{level}", was named in line {Nfirst}; keep one of them.'
+                if not level:
+                    message = '{file}, line {N}: "{column}" was named in line {Nfirst}; keep one of them.'
+                where = {"file": origin, "N": str(reader.line_num), "Nfirst": str(first)}
+                raise SpecError(say(message, **where, **_thing(column, level)))
             label = labels.setdefault(column, {"levels": {}})
             if level:
                 label["levels"][level] = name.strip()
             else:
                 label["name"] = name.strip()
     except csv.Error as error:
-        raise ValueError(f"{origin}, line {reader.line_num}: {error}; save it anew as CSV") from None
-    return {
-        column: {key: one[key] for key in ("name", "levels") if one.get(key)} for column, one in labels.items()
-    }  # fmt: skip
+        message = "{file}, line {N}: {problem}; save it anew as CSV."
+        raise SpecError(say(message, file=origin, N=str(reader.line_num), problem=str(error))) from None
+    return {column: {key: one[key] for key in ("name", "levels") if one.get(key)} for column, one in labels.items()}
 
 
 def _places(head: Sequence[str], origin: str) -> list[int]:
     lacks = [one for one in COLUMNS if one not in head]
     if lacks:
-        raise ValueError(
-            f'{origin}, line 1: it does not name the column "{lacks[0]}"; write "{",".join(COLUMNS)}" there'
-        )
+        message = '{file}, line 1: it does not name the column "{column}"; write "column,level,name" there.'
+        raise SpecError(say(message, file=origin, column=Column(lacks[0])))
     return [head.index(one) for one in COLUMNS]
 
 
-def _refuse_nameless(column: str, level: str, name: str, where: str) -> None:
+def _refuse_nameless(column: str, level: str, name: str, where: Mapping[str, str]) -> None:
     if not column.strip():
-        raise ValueError(f'{where}: it names no column; write one in the column "column", or delete the line')
+        raise SpecError(say("{file}, line {N}: it names no column; write one, or delete the line.", **where))
     if not name.strip():
-        raise ValueError(
-            f'{where}: {_thing(column, level)} has no name; write one in the column "name", or delete the line'
-        )
+        message = '{file}, line {N}: "{column}", level "{level}", has no name; write one, or delete the line.'
+        if not level:
+            message = '{file}, line {N}: "{column}" has no name; write one, or delete the line.'
+        raise SpecError(say(message, **where, **_thing(column, level)))
 
 
-def _thing(column: str, level: str) -> str:
-    return f'"{column}", level "{level}",' if level else f'"{column}"'
+def _thing(column: str, level: str) -> dict[str, str]:
+    return {"column": Column(column)} | ({"level": Level(level, column)} if level else {})
