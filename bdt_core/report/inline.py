@@ -55,11 +55,11 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
     """
     root = ET.fromstring(svg)
     styles = {f"#{one.attrib['id']}": one.attrib.get("style", "") for one in root.iter() if "id" in one.attrib}
-    for one in root.iter():
-        if one.tag.endswith("use"):  # what is drawn says by itself how it looks
-            own = re.findall(r"(stroke|stroke-width):", styles.get(one.attrib[_HREF], ""))
-            kept = [x for x in one.attrib.get("style", "").split(";") if x.partition(":")[0].strip() not in own]
-            one.set("style", ";".join(kept))
+    for mark in root.iter():
+        if mark.tag.endswith("use"):  # what is drawn says by itself how it looks
+            own = re.findall(r"(stroke|stroke-width):", styles.get(mark.attrib[_HREF], ""))
+            kept = [x for x in mark.attrib.get("style", "").split(";") if x.partition(":")[0].strip() not in own]
+            mark.set("style", ";".join(kept))
     referred = {
         target
         for one in root.iter()
@@ -93,27 +93,27 @@ class _Drawn:
         return replace(self, attributes={name: x for name, x in self.attributes.items() if name != key})
 
 
-def _written(several: Sequence[_Drawn]) -> str:
+def _written(drawn: Sequence[_Drawn]) -> str:
     """Elements one after the other; what several of them have in common is said once, by a group around them."""
-    saved, start, end, key = max(_runs(several), default=(0, 0, 0, ""))
+    saved, start, end, key = max(_runs(drawn), default=(0, 0, 0, ""))
     if saved <= 0:
-        return "".join(map(str, several))
-    x = several[start].attributes[key]
-    inner = _written([one.without(key) for one in several[start:end]])
+        return "".join(map(str, drawn))
+    x = drawn[start].attributes[key]
+    inner = _written([one.without(key) for one in drawn[start:end]])
     group = f'<g {key}="{escape(x)}">{inner}</g>'
-    return _written(several[:start]) + group + _written(several[end:])
+    return _written(drawn[:start]) + group + _written(drawn[end:])
 
 
-def _runs(several: Sequence[_Drawn]) -> Iterator[tuple[int, int, int, str]]:
+def _runs(drawn: Sequence[_Drawn]) -> Iterator[tuple[int, int, int, str]]:
     """The bytes that a group would save, where it would begin and end, and what it would say."""
     for key in _INHERITED:
         start = 0
-        while start < len(several):
-            x, end = several[start].attributes.get(key), start + 1
+        while start < len(drawn):
+            x, end = drawn[start].attributes.get(key), start + 1
             if x is not None:
-                while end < len(several) and several[end].has(key, x):
+                while end < len(drawn) and drawn[end].has(key, x):
                     end += 1
-                times = sum(key in one.attributes for one in several[start:end])
+                times = sum(key in one.attributes for one in drawn[start:end])
                 yield (times - 1) * len(f' {key}="{x}"') - len("<g></g>"), start, end, key
             start = end
 
