@@ -403,8 +403,9 @@ def audit(
     pdf : {'short', 'whole'}, optional
         What of the annex is printed. short: what stands open on the web page; what it folds away stands there
         and in report.json, and the PDF names it. whole: this, too.
-    labels : dict, optional
-        What people call columns and their levels: {race: {name: origin, levels: {AA: African-American}}}.
+    labels : dict or str, optional
+        What people call columns and their levels: {race: {name: origin, levels: {AA: African-American}}}; or the path
+        of a CSV file with the columns column, level and name.
     units : dict of str to str, optional
         Units of numeric columns, as they stand behind a number: {age: years, income: euros}.
     about : dict, optional

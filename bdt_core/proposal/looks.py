@@ -37,6 +37,7 @@ _ENOUGH_TO_COUNT = 20
 _SENTENCE = 4
 """Words, on average, of a text that is no name of a category."""
 _LARGEST = 1e140
+_YEARS = (1800, 2200)
 
 
 @dataclass(frozen=True)
@@ -221,7 +222,7 @@ def _look(column: pd.Series, gathered: _Gathered, name: str) -> Look:
         if speaks_of(name, "code"):
             return "identifier" if levels is None or looks_like_identifier(levels, rows) else "code"
         few = levels is not None and levels <= FEW
-        if few and (speaks_of(name, "category") or speaks_of(name, "protected")):
+        if few and (speaks_of(name, "category") or speaks_of(name, "protected") or _are_codes(column)):
             return "code"
     return "numeric"
 
@@ -242,6 +243,19 @@ def _are_sentences(column: pd.Series) -> bool:
 def _are_whole(column: pd.Series) -> bool:
     known = column.dropna().to_numpy(dtype=np.float64)
     return bool((known == np.floor(known)).all())
+
+
+def _are_codes(column: pd.Series) -> bool:
+    """Whether few whole numbers are those of a list of codes, such as 111, 112, 120 and 131.
+
+    All have as many digits, three or more; some between them are missing; and they are no round amounts, nor years.
+    """
+    known = np.unique(column.dropna().to_numpy(dtype=np.float64)).astype(np.int64)
+    low, high = int(known[0]), int(known[-1])
+    if low < 100 or len(str(low)) != len(str(high)) or _YEARS[0] <= low <= high <= _YEARS[1]:
+        return False
+    steps = np.diff(known)
+    return len(known) <= high - low and int(np.gcd.reduce(steps)) == 1
 
 
 def _number_the_rows(column: pd.Series, gathered: _Gathered, name: str) -> bool:

@@ -1,14 +1,16 @@
 """A figure as a part of a page: its text is the page's text, its colours are the page's, and little else is left of it.
 
-What matplotlib writes is a file of its own, with a group around every line and six decimals. Here groups go, lengths
-have two decimals, and colours become the page's variables, so that a dark page has dark figures.
+What matplotlib writes is a file of its own, with a group around every line and six decimals. Here these groups go, what
+neighbours have in common is said once, lengths have two decimals, and colours become the page's variables, so that a
+dark page has dark figures.
 """
 
 from __future__ import annotations
 
 import re
 import xml.etree.ElementTree as ET
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from html import escape
 
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SHADES
@@ -23,7 +25,15 @@ _USUAL = {
     ("stroke-linejoin", "round"), ("stroke-linejoin", "miter"), ("font-size", "8"), ("stroke-linecap", "butt"),
 }  # fmt: skip
 """What the style sheet or SVG has where nothing is said; how corners of thin lines end is not seen."""
+_INHERITED = (
+    "fill", "stroke", "stroke-width", "stroke-linecap", "stroke-linejoin", "text-anchor", "font-size", "font-weight"
+)  # fmt: skip
+"""What an element has of the group that it stands in, where it does not say it."""
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_HREF = "{http://www.w3.org/1999/xlink}href"
+_STRAIGHT = re.compile(r"M[^A-Za-z]*[LHV][^A-Za-z]*")
+_LEVEL = re.compile(r"^(M[\d.-]+ ([\d.-]+))L([\d.-]+) \2$")
+_UPRIGHT = re.compile(r"^(M([\d.-]+) [\d.-]+)L\2 ([\d.-]+)$")
 _HEX = re.compile("#[0-9a-f]{6}")
 _REFERENCE = re.compile(r"url\(#([\w.-]+)\)")
 _NOT_TURNED = re.compile(r"rotate\(-?0 [^)]*\)")
@@ -44,6 +54,12 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
         What is seen.
     """
     root = ET.fromstring(svg)
+    styles = {f"#{one.attrib['id']}": one.attrib.get("style", "") for one in root.iter() if "id" in one.attrib}
+    for mark in root.iter():
+        if mark.tag.endswith("use"):  # what is drawn says by itself how it looks
+            own = re.findall(r"(stroke|stroke-width):", styles.get(mark.attrib[_HREF], ""))
+            kept = [x for x in mark.attrib.get("style", "").split(";") if x.partition(":")[0].strip() not in own]
+            mark.set("style", ";".join(kept))
     referred = {
         target
         for one in root.iter()
@@ -51,26 +67,75 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
         for target in ([x[1:]] if key.endswith("href") else _REFERENCE.findall(x))
     }
     names = {target: f"{name}-{number}" for number, target in enumerate(sorted(referred), 1)}
-    inner = "".join(part for one in root for part in _element(one, names))
+    inner = _written(list(_elements(root, names)))
     _, _, width, height = root.attrib["viewBox"].split()
     return f'<svg viewBox="0 0 {_short(width)} {_short(height)}" role="img" aria-label="{escape(alt)}">{inner}</svg>'
 
 
-def _element(element: ET.Element, names: dict[str, str]) -> Iterator[str]:
-    tag = element.tag.rpartition("}")[2]
-    if tag in ("style", "metadata"):
-        return
-    attributes = dict(_attributes(element, tag, names))
-    inner = "".join(part for each in element for part in _element(each, names))
-    if tag == "text":
-        inner = escape(element.text or "", quote=False)
-    if tag in ("g", "defs") and not inner:
-        return
-    if tag == "g" and not attributes:
-        yield inner
-        return
-    written = "".join(f' {key}="{escape(x)}"' for key, x in attributes.items())
-    yield f"<{tag}{written}>{inner}</{tag}>" if inner else f"<{tag}{written}/>"
+@dataclass(frozen=True)
+class _Drawn:
+    """An element as it is written: its attributes, and what is in it."""
+
+    tag: str
+    attributes: dict[str, str]
+    inner: str
+
+    def __str__(self) -> str:
+        written = "".join(f' {key}="{escape(x)}"' for key, x in self.attributes.items())
+        return f"<{self.tag}{written}>{self.inner}</{self.tag}>" if self.inner else f"<{self.tag}{written}/>"
+
+    def has(self, key: str, x: str) -> bool:
+        """Whether it looks no other where what it stands in says this of all; what is only referred to never does."""
+        return self.attributes.get(key) == x or (self.tag == "defs" and "<pattern" not in self.inner)
+
+    def without(self, key: str) -> _Drawn:
+        """Itself in a group that says this."""
+        return replace(self, attributes={name: x for name, x in self.attributes.items() if name != key})
+
+
+def _written(drawn: Sequence[_Drawn]) -> str:
+    """Elements one after the other; what several of them have in common is said once, by a group around them."""
+    saved, start, end, key = max(_runs(drawn), default=(0, 0, 0, ""))
+    if saved <= 0:
+        return "".join(map(str, drawn))
+    x = drawn[start].attributes[key]
+    inner = _written([one.without(key) for one in drawn[start:end]])
+    group = f'<g {key}="{escape(x)}">{inner}</g>'
+    return _written(drawn[:start]) + group + _written(drawn[end:])
+
+
+def _runs(drawn: Sequence[_Drawn]) -> Iterator[tuple[int, int, int, str]]:
+    """The bytes that a group would save, where it would begin and end, and what it would say."""
+    for key in _INHERITED:
+        start = 0
+        while start < len(drawn):
+            x, end = drawn[start].attributes.get(key), start + 1
+            if x is not None:
+                while end < len(drawn) and drawn[end].has(key, x):
+                    end += 1
+                times = sum(key in one.attributes for one in drawn[start:end])
+                yield (times - 1) * len(f' {key}="{x}"') - len("<g></g>"), start, end, key
+            start = end
+
+
+def _elements(parents: Iterable[ET.Element], names: dict[str, str]) -> Iterator[_Drawn]:
+    for element in parents:
+        tag = element.tag.rpartition("}")[2]
+        if tag in ("style", "metadata"):
+            continue
+        attributes = dict(_attributes(element, tag, names))
+        if _STRAIGHT.fullmatch(attributes.get("d", "")):
+            attributes.pop("fill", None)  # a line has nothing to fill
+        within = list(_elements(element, names))
+        if tag == "g" and not attributes:
+            yield from within
+            continue
+        if tag == "text":
+            inner = escape(element.text or "", quote=False)
+        else:  # what is referred to is drawn without the group that it stands in
+            inner = "".join(map(str, within)) if tag == "defs" else _written(within)
+        if inner or tag not in ("g", "defs"):
+            yield _Drawn(tag, attributes, inner)
 
 
 def _attributes(element: ET.Element, tag: str, names: dict[str, str]) -> Iterator[tuple[str, str]]:
@@ -91,7 +156,7 @@ def _attributes(element: ET.Element, tag: str, names: dict[str, str]) -> Iterato
         elif key in _KEPT:
             value = _short(_renamed(_NOT_TURNED.sub("", x), names))
             if key == "d":
-                value = _BETWEEN.sub("", value).strip()
+                value = _UPRIGHT.sub(r"\1V\3", _LEVEL.sub(r"\1H\3", _BETWEEN.sub("", value).strip()))
             if value:
                 yield key, value
 

@@ -9,9 +9,10 @@ from __future__ import annotations
 import math
 import re
 from itertools import combinations
+from pathlib import Path
 from typing import Annotated, Any, Literal, get_args
 
-from pydantic import Field, field_serializer, field_validator, model_validator
+from pydantic import BeforeValidator, Field, ValidationInfo, field_serializer, field_validator, model_validator
 
 from bdt_core.derivations import DERIVATIONS, QUANTILE, TOP_K, Derivation, Ranked, are_numbers
 from bdt_core.metrics import Favourable
@@ -30,6 +31,7 @@ from bdt_core.spec.gate import (
     WorstGroupLimit,
 )
 from bdt_core.spec.language import LANGUAGES
+from bdt_core.spec.names_file import names_in_file
 from bdt_core.spec.production import AlertSeverity, HistorySection, Inbox, PartitionBy
 from bdt_core.spec.section import SpecSection, Value
 from bdt_core.spec.source import Source, name_in_reports, usable_address
@@ -400,6 +402,15 @@ class GroupsSection(SpecSection):
     )
 
 
+def _names_of_file(labels: Any, info: ValidationInfo) -> Any:
+    """What a file names, where its path stands in place of the names."""
+    if not isinstance(labels, str):
+        return labels
+    folder = Path((info.context or {}).get("folder", ""))
+    beside = folder / Path(labels).expanduser()
+    return names_in_file(beside if beside.exists() or not Path(labels).exists() else Path(labels))
+
+
 class AuditSpec(SpecSection):
     """A whole audit.
 
@@ -517,10 +528,13 @@ class AuditSpec(SpecSection):
             "and in report.json, and the PDF names it. whole: this, too."
         ),
     )
-    labels: dict[str, Label] = Field(
+    labels: Annotated[
+        dict[str, Label], BeforeValidator(_names_of_file, json_schema_input_type=dict[str, Label] | str)
+    ] = Field(
         {},
         description=(
-            "What people call columns and their levels: {race: {name: origin, levels: {AA: African-American}}}. The "
+            "What people call columns and their levels: {race: {name: origin, levels: {AA: African-American}}}; or the "
+            "path of a CSV file with the columns column, level (empty where the column itself is named) and name. The "
             "first page says them; without, it writes names with spaces."
         ),
     )

@@ -41,6 +41,7 @@ def parse_spec(
     origin: str = "the specification",
     lines: Mapping[Location, int] | None = None,
     known: Collection[str] = (),
+    folder: Path | None = None,
 ) -> AuditSpec:
     """Check plain data and return the specification.
 
@@ -54,6 +55,8 @@ def parse_spec(
         The line of each key of the file, to be named in error messages.
     known : collection of str
         Further keys that the file may have beside those of a specification, for suggestions.
+    folder : Path, optional
+        Where a file of names is looked up first; by default only the working directory.
 
     Raises
     ------
@@ -65,7 +68,7 @@ def parse_spec(
             f'{origin} must be a mapping with the keys "name", "source" and "bias_variable", not {_noun(data)}.'
         )
     try:
-        return AuditSpec.model_validate(data)
+        return AuditSpec.model_validate(data, context={"folder": folder or ""})
     except ValidationError as error:
         problems = [_sentence(one, lines or {}, known) for one in error.errors(include_url=False)]
         raise SpecError(f"{origin} is not a valid audit specification.\n" + "\n".join(problems)) from None
@@ -102,7 +105,7 @@ def load_spec(path: str | Path) -> AuditSpec:
         if isinstance(data, dict):
             data = {key: one for key, one in data.items() if key != OF_DAGSTER}
         lines = {place[1:]: line for place, line in lines.items() if place[0] == "attributes"}
-    spec = parse_spec(data, str(file), lines)
+    spec = parse_spec(data, str(file), lines, folder=file.parent)
     return resolve_paths(spec, file.parent)
 
 

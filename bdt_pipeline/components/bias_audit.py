@@ -166,7 +166,8 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         _refuse_unset_variables(written, file, lines)
         values = {key: context.resolve_value(one) if _holds_template(one) else one for key, one in written.items()}
         own = cls.model_fields.keys() - AuditSpec.model_fields.keys()
-        spec = parse_spec({key: one for key, one in values.items() if key not in own}, file, lines, known=own)
+        asked = {key: one for key, one in values.items() if key not in own}
+        spec = parse_spec(asked, file, lines, known=own, folder=None if tree is None else Path(file).parent)
         return cls.model_validate(
             {
                 **{key: one for key, one in values.items() if key in own},

@@ -26,6 +26,7 @@ from bdt_core.proposal import (
 )
 from bdt_core.said import Column, say
 from bdt_core.spec import Better, BiasVariable
+from bdt_core.spec.names_file import names_in
 from bdt_pipeline.proposed.init_spec import spec_text
 from bdt_pipeline.proposed.named_table import name_of
 
@@ -36,6 +37,8 @@ ROLES: Mapping[Use, Role] = {
     "feature": "feature", "protected": "protected", "legitimate": "feature", "person": "left out",
     "left out": "left out",
 }  # fmt: skip
+ABOUT = ("system", "tested_on", "tester")
+"""Keys of ``about`` that the page asks for."""
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,10 @@ class Answers:
     legitimate : frozenset of str
     person : str or None
         The column that says whose a row is.
+    labels : dict of str to dict
+        Names for readers, as in a specification.
+    about : dict of str to str
+        What no table says, by `ABOUT`.
     """
 
     glance: Glance
@@ -60,6 +67,8 @@ class Answers:
     said: Mapping[str, Role] = field(default_factory=dict)
     legitimate: frozenset[str] = frozenset()
     person: str | None = None
+    labels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    about: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def outcomes(self) -> tuple[Measured, ...]:
@@ -81,7 +90,8 @@ class Answers:
         ----------
         form : mapping of str to str
             ``outcome`` is a choice as of `choice_of`, or the name of one of the selections beside it; ``better``;
-            ``use-N`` of column N.
+            ``use-N`` of column N; ``name-N`` and ``level-N-P``, names of column N and its level P; ``names``, lines of
+            a file of names; and the keys of `ABOUT`.
 
         Returns
         -------
@@ -96,6 +106,9 @@ class Answers:
         DataError
             The table cannot be audited in this way.
         """
+        labels = self._labels(form)
+        asked = {key: form.get(key, self.about.get(key, "")).strip() for key in ABOUT}
+        about = {key: text for key, text in asked.items() if text}
         settings = self._outcome(form)
         is_other = choice_of(settings) != choice_of(self.proposal.measured.settings)
         uses = dict(self._uses(form))
@@ -119,7 +132,8 @@ class Answers:
                     other=Column(people[1]),
                 )
             )
-        return Answers(self.glance, proposal, said, legitimate, people[0] if people else None), is_other
+        person = people[0] if people else None
+        return Answers(self.glance, proposal, said, legitimate, person, labels, about), is_other
 
     def refuse_unanswered(self) -> None:
         """Raise SpecError where nobody has said which way is worse, and nothing in the table does."""
@@ -138,6 +152,8 @@ class Answers:
             legitimate=sorted(self.legitimate),
             person=self.person,
             language=language,
+            labels=self.labels,
+            about=self.about,
         )
 
     def _uses(self, form: Form) -> Iterator[tuple[str, Use]]:
@@ -145,6 +161,40 @@ class Answers:
             asked = form.get(f"use-{number}")
             if asked in get_args(Use) and self.use_of(column) is not None:
                 yield column.name, cast("Use", asked)
+
+    def levels_of(self, column: str) -> list[str]:
+        """Levels that can be named, as the specification has them; none of numbers, and of columns with many."""
+        seen = self.glance.columns[column]
+        is_named = seen.look in ("two-valued", "code", "categorical") and _has_few(seen)
+        return [str(as_value(level)) for level in seen.levels] if is_named else []
+
+    def name_of(self, column: str, level: str | None = None) -> str:
+        """What a person calls a column or a level of it; nothing where nobody said it."""
+        label = self.labels.get(column, {})
+        name: str = label.get("name", "") if level is None else label.get("levels", {}).get(level, "")
+        return name
+
+    def _labels(self, form: Form) -> dict[str, dict[str, Any]]:
+        """Names in the fields, and in lines of a file, which come before them."""
+        of_file = names_in(form["names"], "names.csv") if form.get("names", "").strip() else {}
+        unknown = [one for one in of_file if one not in self.glance.columns]
+        if unknown:
+            raise SpecError(
+                say('The names speak of a column "{column}", which the table does not have.', column=Column(unknown[0]))
+            )
+        labels: dict[str, dict[str, Any]] = {}
+        for number, column in enumerate(one.name for one in self.proposal.columns):
+            asked = {
+                level: form.get(f"level-{number}-{place}", self.name_of(column, level)).strip()
+                for place, level in enumerate(self.levels_of(column))
+            }
+            levels = {level: name for level, name in asked.items() if name}
+            levels |= of_file.get(column, {}).get("levels", {})
+            name = form.get(f"name-{number}", self.name_of(column)).strip()
+            name = of_file.get(column, {}).get("name", name)
+            if name or levels:
+                labels[column] = ({"name": name} if name else {}) | ({"levels": levels} if levels else {})
+        return labels
 
     def _outcome(self, form: Form) -> BiasVariable:
         match form.get("outcome", ""):

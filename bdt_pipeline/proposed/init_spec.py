@@ -96,6 +96,8 @@ def spec_text(
     legitimate: Sequence[str] = (),
     person: str | None = None,
     language: str | None = None,
+    labels: Mapping[str, Mapping[str, Any]] | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> str:
     """The specification as commented YAML.
 
@@ -111,6 +113,8 @@ def spec_text(
         Column that says whose a row is.
     language : str, optional
         Of the report.
+    labels, about : mapping, optional
+        Names for readers and what no table says, where somebody said it.
 
     Examples
     --------
@@ -128,6 +132,8 @@ def spec_text(
         person=person,
         settings=_of_persons(proposal.settings, person),
         language=language,
+        labels=labels or {},
+        about=about or {},
         proposal=proposal,
         bias=proposal.measured.settings,
         features=proposal.of_role("feature", "left out"),

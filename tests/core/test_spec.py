@@ -2,6 +2,7 @@
 
 import functools
 import json
+import re
 import time
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from bdt_core.fairness import bias_metrics
 from bdt_core.report.catalogue import sayings
 from bdt_core.said import Sentence
 from bdt_core.spec import GATE_METRICS, AuditSpec, json_schema, load_spec, parse_spec
+from bdt_core.spec.about import Label
 from bdt_core.spec.wording import direction_warnings
 
 SMALLEST = {"name": "loans", "source": {"path": "loans.csv"}, "bias_variable": {"column": "error"}}
@@ -526,3 +528,48 @@ def test_a_strange_file_is_refused_with_file_and_key(name: str, tmp_path: Path) 
 def test_every_month_of_the_year_is_a_month(key, month):
     about = parse_spec({**SMALLEST, "about": {key: month}}).about
     assert getattr(about, key) == month
+
+
+LABELLED = {**SMALLEST, "labels": "words/names.csv"}
+
+
+@pytest.mark.parametrize("start", ["\ufeffcolumn,level,name", "Name;Level;Column;remark"])
+def test_names_are_read_from_a_file_beside_the_specification(
+    tmp_path: Path, start: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lines = {
+        ",": ["sex,,gender", 'sex,f,"women, girls"', "pay,112,at work"],
+        ";": ["gender;;sex", "women, girls;f;sex;x", "at work;112;pay"],
+    }
+    folder = tmp_path / "audit"
+    (folder / "words").mkdir(parents=True)
+    (folder / "words" / "names.csv").write_text("\n".join([start, *lines[";" if ";" in start else ","], ""]))
+    (folder / "a.yaml").write_text(yaml.safe_dump(LABELLED))
+    expected = {"sex": Label(name="gender", levels={"f": "women, girls"}), "pay": Label(levels={"112": "at work"})}
+    assert load_spec(folder / "a.yaml").labels == expected
+    monkeypatch.chdir(folder)
+    assert parse_spec(LABELLED).labels == expected
+    assert parse_spec(parse_spec(LABELLED).to_dict()).labels == expected
+
+
+@pytest.mark.parametrize(
+    ("text", "problem"),
+    [
+        (None, "names.csv does not exist; give the path of a CSV file"),
+        (b"column,level,name\nsex,f,\xe9", 'names.csv is no UTF-8; save it anew as "CSV UTF-8"'),
+        (b"column,naam\n", 'names.csv, line 1: it does not name the column "level"; write "column,level,name" there'),
+        (b"column,level,name\n\nsex,f\n", 'names.csv, line 3: "sex", level "f", has no name; write one'),
+        (b"column,level,name\n,f,woman\n", "names.csv, line 2: it names no column; write one"),
+        (b"column,level,name\nsex,,a\nsex,,b\n", 'names.csv, line 3: "sex" was named in line 2; keep one of them'),
+        (b'column,level,name\nsex,,"a\n', "names.csv, line 2: unexpected end of data; save it anew as CSV"),
+    ],
+)
+def test_what_is_wrong_with_a_file_of_names_is_said_with_its_line(
+    tmp_path: Path, text: bytes | None, problem: str
+) -> None:
+    if text is not None:
+        (tmp_path / "names.csv").write_bytes(text)
+    (tmp_path / "a.yaml").write_text(yaml.safe_dump({**SMALLEST, "labels": "names.csv"}))
+    with pytest.raises(SpecError, match=re.escape(problem)) as error:
+        load_spec(tmp_path / "a.yaml")
+    assert "  labels (line" in str(error.value)

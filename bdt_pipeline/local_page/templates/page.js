@@ -30,6 +30,11 @@
     const begun = new FormData(questions).get("outcome");
     const ofOther = find("details.other");
     const look = find("[name=do][value=look]");
+    const names = find("#names-file");
+    names.parentElement.hidden = false;
+    names.addEventListener("change", async () => {
+      if (names.files.length > 0) find("#names").value = await names.files[0].text();
+    });
     questions.addEventListener("change", (event) => {
       const outcome = new FormData(questions).get("outcome");
       if (event.target.name === "outcome" && outcome !== begun && !ofOther.contains(event.target)) questions.requestSubmit(look);

@@ -360,3 +360,20 @@ def test_of_a_sample_alone_nothing_is_said_of_all_rows(
     assert seen.sample["refused"].eq(0).all()
     wanted = chosen(BiasVariable(column="refused", better="lower"))
     assert proposed(seen, wanted).measured.settings.column == "refused"
+
+
+@pytest.mark.parametrize(
+    ("values", "look"),
+    [
+        ([111, 112, 120, 131], "code"),  # what economic activity is in a census
+        ([1110, 1121, 1122, 1131], "code"),
+        ([111, 112, 113, 114], "numeric"),
+        ([100, 200, 500, 900], "numeric"),
+        ([90, 111, 112, 120], "numeric"),
+        ([2011, 2013, 2014, 2016], "numeric"),
+    ],
+)
+def test_few_numbers_of_a_list_of_codes_are_categories(values: list[int], look: str) -> None:
+    frame = pd.DataFrame({"activity": values * 50, "age": range(200), "refused": [0, 1, 1, 0, 1] * 40})
+    seen = {one.name: one for one in propose(frame).columns}["activity"]
+    assert (seen.look, seen.kind) == (look, "categorical" if look == "code" else None)

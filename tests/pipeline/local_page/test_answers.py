@@ -99,6 +99,43 @@ def test_each_answer_is_in_the_specification(given: Answers) -> None:
     assert found["source"] == {"path": "loans.csv", "sheet": "A", "decimal": "comma"}
 
 
+NAMES = "column;level;name\nsex;f;women\nregion;;part of the country"
+
+
+def test_names_for_readers_are_in_the_specification_and_on_the_page(given: Answers) -> None:
+    columns = [one.name for one in given.proposal.columns]
+    sex = f"level-{columns.index('sex')}-"
+    fields = {f"name-{columns.index('sex')}": "gender", f"{sex}0": "girls", f"{sex}1": " men ", "system": "Loans: v2"}
+    told = {"tested_on": "2026-01-31", "tester": ""}
+    changed, _ = given.changed({**form_of(given), **fields, **told, "names": NAMES})
+    spec = spec_of(changed)
+    assert spec["labels"] == {
+        "region": {"name": "part of the country"},
+        "sex": {"name": "gender", "levels": {"f": "women", "m": "men"}},  # the file comes before the fields
+    }
+    assert spec["about"] == {"system": "Loans: v2", "tested_on": "2026-01-31"}
+    values = {one.get("name"): one.get("value") for tag, one in Reader(page_of(changed)).tags if tag == "input"}
+    assert (values[f"{sex}0"], values[f"{sex}1"], values["tested_on"]) == ("women", "men", "2026-01-31")
+    assert f"level-{columns.index('age')}-0" not in values
+    again, _ = changed.changed(form_of(changed))
+    assert spec_of(again)["labels"] == spec["labels"]
+    emptied, _ = changed.changed({**{str(one): "" for one in values}, **form_of(changed)})
+    assert {"labels", "about"}.isdisjoint(spec_of(emptied))
+
+
+@pytest.mark.parametrize("lang", ["en", "nl"])
+def test_names_of_no_column_are_refused(given: Answers, lang: str) -> None:
+    problems = {
+        "column,level,name\nland,,x": '"land"',
+        "column,level,name\nsex,f,": '"f"',
+        "sex,f,women": "column,level",
+    }
+    for text, problem in problems.items():
+        with pytest.raises(SpecError, match=problem) as error:
+            given.changed({**form_of(given), "names": text})
+        assert lang == "en" or language(lang).said(error.value.sentence) != str(error.value)
+
+
 def test_answers_can_be_taken_back(given: Answers) -> None:
     changed, _ = given.changed(form_of(given, region="protected", age="legitimate", person_id="person"))
     back, _ = changed.changed(form_of(changed, region="feature", age="feature", person_id="left out"))

@@ -241,6 +241,25 @@ def test_another_outcome_is_looked_at_first(visited: Callable[..., Page], table:
     has_no_flaws(page)
 
 
+def test_names_that_a_person_gives_are_those_of_the_report(visited: Callable[..., Page], table: Path) -> None:
+    page = visited(str(table))
+    place(page, "questions")
+    page.click("text=Names for the report")
+    has_no_flaws(page)
+    page.fill("#system", "Loans at the counter")
+    page.fill("#tester", "A. Jansen")
+    names = table.with_name("names.csv")
+    names.write_text("column,level,name\nsex,f,women\n")
+    page.set_input_files("#names-file", names)
+    page.wait_for_function("document.querySelector('#names').value.includes('women')")
+    page.click("text=Start the audit")
+    place(page, "report")
+    report = page.frame_locator("iframe")
+    report.locator("text=Audited by: A. Jansen.").first.wait_for(state="attached")
+    report.locator("text=Loans at the counter").first.wait_for(state="attached")
+    report.locator("text=women").first.wait_for(state="attached")
+
+
 def test_an_audit_can_be_stopped(visited: Callable[..., Page], table: Path) -> None:
     page = visited(str(table), held_at=WRITING)
     place(page, "questions")
