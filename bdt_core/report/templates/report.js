@@ -163,6 +163,10 @@
   addEventListener("hashchange", show);
   show();
 
+  // Whoever frames it, as bdt open does, can make the frame as high as the page: then one bar scrolls.
+  const tell = () => parent.postMessage({ height: document.documentElement.offsetHeight }, "*");
+  if (parent !== window) new ResizeObserver(tell).observe(document.documentElement);
+
   // On paper all is unfolded.
   let folded = [];
   addEventListener("beforeprint", () => {

@@ -44,6 +44,13 @@
     });
   }
 
+  const frame = find("iframe");
+  if (frame) {
+    addEventListener("message", ({ source, data }) => {
+      if (source === frame.contentWindow && data.height > 0) frame.style.height = `${data.height + 2}px`; // and its border
+    });
+  }
+
   if (place === "reading" || place === "auditing") {
     const list = (query, texts, classOf) => find(query).replaceChildren(...texts.map((text, at) => {
       const one = document.createElement("li");

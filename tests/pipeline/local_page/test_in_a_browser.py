@@ -166,6 +166,15 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
     # What the report's script does works in its frame, and it reaches nothing around it.
     (frame,) = [one for one in page.frames if one != page.main_frame]
     assert frame.evaluate("self.origin") == "null"
+    # It is as high as what it holds, so that one bar scrolls, and its links move the page around it.
+    as_high = "document.documentElement.scrollHeight <= innerHeight"
+    frame.wait_for_function(as_high)
+    height = page.evaluate("document.querySelector('iframe').clientHeight")
+    report.locator("details:visible").first.locator("summary").first.click()
+    page.wait_for_function(f"document.querySelector('iframe').clientHeight > {height}")
+    frame.wait_for_function(as_high)
+    report.locator("nav a:visible").last.click()
+    page.wait_for_function("scrollY > innerHeight")
     with pytest.raises(Exception, match="cross-origin"):
         frame.evaluate("parent.document.title")
     report.get_by_role("button", name="Nederlands").click()
