@@ -116,3 +116,15 @@ def test_the_page(elsewhere: Elsewhere, tmp_path: Path) -> None:
     folder.mkdir()
     refusals().to_csv(folder / "refusals.csv", index=False)
     walk(folder / "refusals.csv")
+
+
+def test_the_workflow_for_other_systems_does_what_is_done_here(elsewhere: Elsewhere) -> None:
+    """Its commands on this machine's other system, but for the demonstration, which has its own test."""
+    steps = yaml.safe_load((ROOT / "docs" / "recipes" / "three-systems.yml").read_text())["jobs"]["try"]["steps"]
+    install, demo, audit = (one["run"] for one in steps if "run" in one)
+    assert (install, demo) == ("pip install .", "bdt demo --out demo")
+    told = elsewhere(*BDT, *audit.split()[1:])
+    assert told.returncode == 0, told.stderr
+    (kept,) = (one["with"]["path"].split() for one in steps if "upload" in one.get("uses", ""))
+    assert kept == ["demo", "audit"]
+    assert {one.suffix for one in Path("audit").iterdir()} == {".html", ".json", ".md", ".pdf"}
