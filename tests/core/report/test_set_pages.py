@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,8 @@ def with_template(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Callable[.
             assert before in text
             text = text.replace(before, after)
         (tmp_path / "templates").mkdir()
-        (tmp_path / "templates" / "report.typ").write_text(text)
+        (tmp_path / "templates" / TEMPLATE.name).write_text(text)
+        shutil.copy(TEMPLATE.with_name("picture.typ"), tmp_path / "templates")
         with monkeypatch.context() as patched:
             patched.setattr(pdf.resources, "files", lambda _: tmp_path)
             return render_pdf(in_print(report("compas", "en"), "whole"))
