@@ -168,13 +168,14 @@ def test_from_a_file_to_the_report_and_to_the_same_verdict_again(
     assert frame.evaluate("self.origin") == "null"
     # It is as high as what it holds, so that one bar scrolls, and its links move the page around it.
     as_high = "document.documentElement.scrollHeight <= innerHeight"
-    frame.wait_for_function(as_high)
-    height = page.evaluate("document.querySelector('iframe').clientHeight")
+    until(lambda: frame.evaluate(as_high))
+    of_frame = "document.querySelector('iframe').clientHeight"
+    height = page.evaluate(of_frame)
     report.locator("details:visible").first.locator("summary").first.click()
-    page.wait_for_function(f"document.querySelector('iframe').clientHeight > {height}")
-    frame.wait_for_function(as_high)
+    until(lambda: page.evaluate(of_frame) > height)
+    until(lambda: frame.evaluate(as_high))
     report.locator("nav a:visible").last.click()
-    page.wait_for_function("scrollY > innerHeight")
+    until(lambda: page.evaluate("scrollY > innerHeight"))
     with pytest.raises(Exception, match="cross-origin"):
         frame.evaluate("parent.document.title")
     report.get_by_role("button", name="Nederlands").click()
@@ -260,7 +261,7 @@ def test_names_that_a_person_gives_are_those_of_the_report(visited: Callable[...
     names = table.with_name("names.csv")
     names.write_text("column,level,name\nsex,f,women\n")
     page.set_input_files("#names-file", names)
-    page.wait_for_function("document.querySelector('#names').value.includes('women')")
+    until(lambda: "women" in page.input_value("#names"))
     page.click("text=Start the audit")
     place(page, "report")
     report = page.frame_locator("iframe")
