@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Literal
 
 import yaml
 
-from bdt_core.errors import BDTError
+from bdt_core.errors import BDTError, OutputError
 from bdt_core.spec import parse_spec
 from bdt_core.stages import titles_of
 from bdt_pipeline.commands.console import REPORTS
@@ -300,10 +300,20 @@ def linked(file: str, folder: Path) -> str:
     located(file)
     place = Path(file).expanduser().resolve()
     name = safe_name(place.name)
-    for way in (os.symlink, os.link, shutil.copyfile):  # Windows lets few link, and other disks can only be copied from
-        try:
-            way(place, folder / name)
-        except OSError:
-            continue
-        break
+    try:
+        (folder / name).symlink_to(place)
+    except OSError:  # Windows lets few link
+        _copy(place, folder / name)
     return name
+
+
+def _copy(file: Path, to: Path) -> None:
+    """Copy a table whole, or not at all: half of one would be audited as if it were all."""
+    try:
+        shutil.copyfile(file, to)
+    except OSError as error:
+        to.unlink(missing_ok=True)
+        raise OutputError(
+            f"{file} can neither be linked nor copied to {to.parent}: {error.strerror}. Free space there, or name "
+            "another folder in the environment variable TMPDIR."
+        ) from None

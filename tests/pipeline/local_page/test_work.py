@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -17,7 +18,7 @@ from typing import Any
 
 import pytest
 
-from bdt_core.errors import SourceError
+from bdt_core.errors import OutputError, SourceError
 from bdt_pipeline.local_page.child import Failure, Look, Looked, Notice, Step, Tell, Written, _ended
 from bdt_pipeline.local_page.guard import Guard
 from bdt_pipeline.local_page.pages import Pages
@@ -322,3 +323,22 @@ def test_looking_gives_the_proposal(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     wrong = _ended(Look({"path": "a.csv", "decimal": "dot"}), lambda _: None)
     assert isinstance(wrong, Failure)
     assert "source.decimal" in wrong.sentence
+
+
+def test_a_table_that_cannot_be_linked_is_copied_whole_or_not_at_all(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    table, beside = tmp_path / "a.csv", tmp_path / "beside"
+    table.write_bytes(b"x\n" * 50_000)
+    beside.mkdir()
+    monkeypatch.setattr(Path, "symlink_to", lambda *_: (_ for _ in ()).throw(OSError("no privilege")))
+    assert (beside / linked(str(table), beside)).read_bytes() == table.read_bytes()
+    (beside / "a.csv").unlink()
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (60_000, limits[1]))  # as on a disk that gets full
+    try:
+        with pytest.raises(OutputError, match=r"a\.csv can neither be linked nor copied to .*beside"):
+            linked(str(table), beside)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert list(beside.iterdir()) == []
