@@ -175,9 +175,9 @@ class _Figures:
 
 def clarify_html(page: ClarifyPage) -> str:
     """Draw the page as one HTML file without scripts, with everything in it and every text escaped."""
-    from bdt_core.report.html import _template
+    from bdt_core.report.html import html_template
 
-    return _template().environment.get_template("clarify.html.jinja").render(page=page, drawn=_Figures(page.figures))
+    return html_template("clarify.html.jinja").render(page=page, drawn=_Figures(page.figures))
 
 
 def clarify_pdf(page: ClarifyPage, notice: Callable[[str], None] | None = None) -> bytes:

@@ -21,7 +21,7 @@ from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.prose import language_of, read_in
 
 if TYPE_CHECKING:
-    from jinja2 import Template
+    from jinja2 import Environment, Template
     from markupsafe import Markup
 
     from bdt_core.ranking import Finding
@@ -97,7 +97,7 @@ def render_notebook(document: AnyDocument, *, first_page: bool = False) -> str:
 
 def _rendered(document: Printed, others: list[_Edition], *, first_page: bool = False) -> str:
     page = build_page(document)
-    return _template().render(
+    return html_template("report.html.jinja").render(
         page=page,
         drawn=_Figures(document, page.words),
         own=_edition(document, () if first_page else page.body),
@@ -205,8 +205,13 @@ def _hash_of(text: str) -> str:
     return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"
 
 
+def html_template(name: str) -> Template:
+    """A template of a page, with the report's style and script at hand; every text in it is escaped."""
+    return _environment().get_template(name)
+
+
 @cache
-def _template() -> Template:
+def _environment() -> Environment:
     from jinja2 import Environment, PackageLoader, StrictUndefined
     from markupsafe import Markup
 
@@ -224,4 +229,4 @@ def _template() -> Template:
     environment.globals["hash_of"] = _hash_of
     environment.globals["long_columns"] = _long_columns
     environment.globals["kind_of"] = lambda block: type(block).__name__.lower()
-    return environment.get_template("report.html.jinja")
+    return environment

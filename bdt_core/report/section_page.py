@@ -51,9 +51,9 @@ class SectionPage:
 
     def html(self) -> str:
         """As one HTML file without scripts, with everything in it and every text escaped."""
-        from bdt_core.report.html import _template
+        from bdt_core.report.html import html_template
 
-        form = _template().environment.get_template("section_page.html.jinja")
+        form = html_template("section_page.html.jinja")
         return form.render(section=self.section, language=self.language, banner=self.banner)
 
     def pdf(self, notice: Callable[[str], None] | None = None) -> bytes:

@@ -9,8 +9,9 @@ import re
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
 
 import dagster as dg
@@ -25,6 +26,7 @@ from dagster_dg_cli.cli import cli as dg_cli
 from typer.testing import CliRunner as TyperRunner
 
 from bdt_core.audit import audit
+from bdt_core.report import render_html
 from bdt_core.spec import load_spec
 from bdt_pipeline import BiasAudit, build_bias_gate_checks
 from bdt_pipeline.cli import app
@@ -33,6 +35,35 @@ from tests.pipeline.local_page.served import opened, until
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
 Answer = dict[str, Any]
+VERDICTS = {"en": ("FAIL", "sex is f (2,497 people)"), "nl": ("VOLDOET NIET", "sex is f (2.497 mensen)")}
+
+
+@dataclass(frozen=True)
+class Through:
+    """What came out of a door: the report as data and as a page, and the exit code, where there is one."""
+
+    document: dict[str, Any]
+    page: str
+    code: int | None = None
+
+    @classmethod
+    def report(cls, folder: Path, code: int | None = None) -> Self:
+        return cls(json.loads((folder / "report.json").read_text()), (folder / "report.html").read_text("utf-8"), code)
+
+    @property
+    def answer(self) -> Answer:
+        """Without what a door may name differently, as a file holds it."""
+        verdict = self.document["verdict"]
+        answer = {
+            "verdict": verdict,
+            "limits": self.document["gate"],
+            "findings": self.document["findings"],
+            "exit code": exit_code(verdict) if self.code is None else self.code,
+        }
+        return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
+
+
+Door = Callable[[Path, pd.DataFrame, str], Through]
 
 
 @pytest.fixture(scope="module")
@@ -57,21 +88,6 @@ def folder(people: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return tmp_path
 
 
-def answer_of(document: dict[str, Any], code: int | None = None) -> Answer:
-    """What a report answers, without what a door may name differently."""
-    return {
-        "verdict": document["verdict"],
-        "limits": document["gate"],
-        "findings": document["findings"],
-        "exit code": exit_code(document["verdict"]) if code is None else code,
-    }
-
-
-def report_in(folder: Path) -> dict[str, Any]:
-    document: dict[str, Any] = json.loads((folder / "report.json").read_text())
-    return document
-
-
 def bdt(*arguments: str) -> int:
     return TyperRunner().invoke(app, list(arguments)).exit_code
 
@@ -83,52 +99,60 @@ def by_hand(folder: Path, **more: Any) -> Path:
     return file
 
 
-def through_yaml(folder: Path, _people: pd.DataFrame) -> Answer:
-    code = bdt("gate", str(by_hand(folder)), "--report", "report")
-    return answer_of(report_in(folder / "report"), code)
+def through_yaml(folder: Path, _people: pd.DataFrame, language: str) -> Through:
+    code = bdt("gate", str(by_hand(folder, language=language)), "--report", "report")
+    return Through.report(folder / "report", code)
 
 
-def through_a_file(folder: Path, _people: pd.DataFrame) -> Answer:
+def through_a_file(folder: Path, _people: pd.DataFrame, _language: str) -> Through:
     assert bdt("audit", "people.csv", "--out", "report") == 0
-    return answer_of(report_in(folder / "report"))
+    return Through.report(folder / "report")
 
 
-def through_a_file_and_an_outcome(folder: Path, _people: pd.DataFrame) -> Answer:
+def through_a_file_and_an_outcome(folder: Path, _people: pd.DataFrame, _language: str) -> Through:
     assert bdt("audit", "people.csv", "--bias-variable", "fined", "--out", "report") == 0
-    return answer_of(report_in(folder / "report"))
+    return Through.report(folder / "report")
 
 
-def through_a_frame(_folder: Path, people: pd.DataFrame) -> Answer:
-    return answer_of(audit(people, outcome="fined").document)
+def through_a_frame(_folder: Path, people: pd.DataFrame, language: str) -> Through:
+    document = audit(people, outcome="fined", language=language).document
+    return Through(document, render_html(document))
 
 
-def through_init_and_audit(folder: Path, _people: pd.DataFrame) -> Answer:
+def specified(folder: Path, language: str) -> str:
+    """What `bdt init` writes, in a language."""
     assert bdt("init", "people.csv") == 0
-    assert bdt("audit", "people.yaml", "--out", "report") == 0
-    return answer_of(report_in(folder / "report"))
+    file = folder / "people.yaml"
+    file.write_text(f"{file.read_text('utf-8')}\nlanguage: {language}\n", "utf-8")
+    return file.name
 
 
-def through_init_and_gate(folder: Path, _people: pd.DataFrame) -> Answer:
-    assert bdt("init", "people.csv") == 0
-    code = bdt("gate", "people.yaml", "--report", "report")
-    return answer_of(report_in(folder / "report"), code)
+def through_init_and_audit(folder: Path, _people: pd.DataFrame, language: str) -> Through:
+    assert bdt("audit", specified(folder, language), "--out", "report") == 0
+    return Through.report(folder / "report")
 
 
-def through_the_light_gate(folder: Path, _people: pd.DataFrame) -> Answer:
+def through_init_and_gate(folder: Path, _people: pd.DataFrame, language: str) -> Through:
+    code = bdt("gate", specified(folder, language), "--report", "report")
+    return Through.report(folder / "report", code)
+
+
+def through_the_light_gate(folder: Path, _people: pd.DataFrame, language: str) -> Through:
     """The same sources where neither Dagster nor Great Expectations nor a web server can be imported."""
-    by_hand(folder)
+    by_hand(folder, language=language)
     absent = "import sys; sys.modules |= dict.fromkeys(['dagster', 'great_expectations', 'starlette', 'uvicorn'])"
     program = f"{absent}; from bdt_pipeline.cli import main; main()"
     command = [sys.executable, "-c", program, "gate", "by_hand.yaml", "--report", "report", "--format", "json"]
     ran = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
-    document = report_in(folder / "report")
+    through = Through.report(folder / "report", ran.returncode)
     said = json.loads(ran.stdout)
-    assert (said["verdict"], said["exit_code"]) == (document["verdict"]["verdict"], ran.returncode), ran.stderr
+    verdict = through.document["verdict"]["verdict"]
+    assert (said["verdict"], said["exit_code"]) == (verdict, ran.returncode), ran.stderr
     assert said["bias_variable"] == {"name": "fined", "better": "lower", "better_by": "implied"}
-    return answer_of(document, ran.returncode)
+    return through
 
 
-def through_the_page(folder: Path, _people: pd.DataFrame) -> Answer:
+def through_the_page(folder: Path, _people: pd.DataFrame, language: str) -> Through:
     with opened(folder, "people.csv") as program:
         host, path = urlsplit(program.address).netloc, urlsplit(program.address).path
         connection = http.client.HTTPConnection(host)
@@ -136,7 +160,8 @@ def through_the_page(folder: Path, _people: pd.DataFrame) -> Answer:
         def ask(name: str, form: dict[str, str] | None = None) -> bytes:
             headers = {"Origin": f"http://{host}", "Content-Type": "application/x-www-form-urlencoded"}
             body = None if form is None else urlencode(form)
-            connection.request("GET" if form is None else "POST", path + name, body, headers)
+            method = "GET" if form is None else "POST"
+            connection.request(method, path + name, body, {**headers, "Accept-Language": language})
             return connection.getresponse().read()
 
         def place() -> str:
@@ -148,11 +173,12 @@ def through_the_page(folder: Path, _people: pd.DataFrame) -> Answer:
         ask("answers", {"outcome": outcome, "better": "lower", "do": "start"})
         until(lambda: place() != "auditing")
         document: dict[str, Any] = json.loads(ask("report.json"))
+        page = ask("report.html").decode()
         connection.close()
-    return answer_of(document)
+    return Through(document, page)
 
 
-def through_the_scaffold(folder: Path, _people: pd.DataFrame) -> Answer:
+def through_the_scaffold(folder: Path, _people: pd.DataFrame, language: str) -> Through:
     """`dg scaffold`, and what its job stores when it is launched."""
     package = folder / "project"
     (package / "defs").mkdir(parents=True)
@@ -164,8 +190,8 @@ def through_the_scaffold(folder: Path, _people: pd.DataFrame) -> Answer:
     asked = ["scaffold", "defs", "bdt_pipeline.BiasAudit", "people", "--file", "people.csv"]
     made = CliRunner().invoke(dg_cli, asked)
     assert made.exit_code == 0, made.output
-    file = package / "defs" / "people" / "defs.yaml"
-    attributes = {**yaml.safe_load(file.read_text())["attributes"], "source": {"path": str(folder / "people.csv")}}
+    written = yaml.safe_load((package / "defs" / "people" / "defs.yaml").read_text())["attributes"]
+    attributes = {**written, "source": {"path": str(folder / "people.csv")}, "language": language}
     with create_defs_folder_sandbox() as sandbox, dg.DagsterInstance.local_temp(str(folder)) as instance:
         place = sandbox.scaffold_component(
             component_cls=BiasAudit, defs_yaml_contents={"type": "bdt_pipeline.BiasAudit", "attributes": attributes}
@@ -175,15 +201,17 @@ def through_the_scaffold(folder: Path, _people: pd.DataFrame) -> Answer:
             ran = job.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET)
         (gate,) = [one for one in ran.get_asset_check_evaluations() if one.check_name == "bias_gate"]
         (stored,) = Path(instance.storage_directory()).glob("people/reports/*/report.json")
-        document = report_in(stored.parent)
-    assert gate.passed is (document["verdict"]["verdict"] == "pass")
-    return answer_of(document)
+        through = Through.report(stored.parent)
+    assert gate.passed is (through.document["verdict"]["verdict"] == "pass")
+    return through
 
 
-DOORS: list[Callable[[Path, pd.DataFrame], Answer]] = [
-    through_a_file, through_a_file_and_an_outcome, through_a_frame, through_init_and_audit, through_init_and_gate,
-    through_the_light_gate, through_the_page, through_the_scaffold,
+SPEAK: list[Door] = [
+    through_yaml, through_a_frame, through_init_and_audit, through_init_and_gate, through_the_light_gate,
+    through_the_page, through_the_scaffold,
 ]  # fmt: skip
+"""Doors at which a language can be asked for."""
+DOORS = [(door, "en") for door in (*SPEAK, through_a_file, through_a_file_and_an_outcome)]
 
 
 @pytest.fixture(scope="module")
@@ -191,30 +219,28 @@ def wanted(people: pd.DataFrame, tmp_path_factory: pytest.TempPathFactory) -> An
     """The answer of a specification of three keys and the protected columns."""
     folder = tmp_path_factory.mktemp("by_hand")
     people.to_csv(folder / "people.csv", index=False)
-    found = audit(None, load_spec(by_hand(folder))).document
-    answer = answer_of(found)
+    answer = Through(audit(None, load_spec(by_hand(folder))).document, "").answer
     assert (answer["verdict"]["verdict"], answer["exit code"]) == ("fail", 1)
     assert [one["kind"] for one in answer["limits"]] == ["worst_group"]
-    return json.loads(json.dumps(answer))  # type: ignore[no-any-return]
+    return answer
 
 
-@pytest.mark.parametrize("door", [through_yaml, *DOORS])
+@pytest.mark.parametrize(("door", "language"), [*DOORS, *((door, "nl") for door in SPEAK)])
 def test_every_door_gives_the_same_answer(
-    door: Callable[[Path, pd.DataFrame], Answer], folder: Path, people: pd.DataFrame, wanted: Answer
+    door: Door, language: str, folder: Path, people: pd.DataFrame, wanted: Answer
 ) -> None:
-    found = json.loads(json.dumps(door(folder, people)))
-    assert found["exit code"] == wanted["exit code"]
-    assert found == wanted
+    through = door(folder, people, language)
+    assert through.answer["exit code"] == wanted["exit code"]
+    assert through.answer == wanted
+    assert f'<html lang="{language}"' in through.page
+    assert _in_one_line(VERDICTS[language][1]) in _in_one_line(through.page)
 
 
-@pytest.mark.parametrize(("language", "verdict", "worst"), [
-    ("en", "FAIL", "sex is f (2,497 people)"), ("nl", "VOLDOET NIET", "sex is f (2.497 mensen)"),
-])  # fmt: skip
-def test_every_form_says_the_same_in_each_language(
-    language: str, verdict: str, worst: str, folder: Path, wanted: Answer
-) -> None:
+@pytest.mark.parametrize("language", VERDICTS)
+def test_every_form_says_the_same_in_each_language(language: str, folder: Path, wanted: Answer) -> None:
+    verdict, worst = VERDICTS[language]
     ran = TyperRunner().invoke(app, ["gate", str(by_hand(folder, language=language)), "--report", "report"])
-    assert json.loads(json.dumps(answer_of(report_in(folder / "report"), ran.exit_code))) == wanted
+    assert Through.report(folder / "report", ran.exit_code).answer == wanted
     said = ran.stdout.strip()
     assert said.startswith(f"{verdict}: people: {worst}")
     sentence = _in_one_line(said.partition(": people: ")[2])

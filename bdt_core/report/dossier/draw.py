@@ -51,7 +51,7 @@ def _cell(cell: Cell) -> str:
 
 def dossier_html(dossier: Dossier) -> str:
     """A filled-in form as one HTML file without scripts, with everything in it and every text escaped."""
-    from bdt_core.report.html import _template
+    from bdt_core.report.html import html_template
 
     blocks: list[Block] = [Paragraph(dossier.subtitle)]
     for section in dossier.sections:
@@ -61,7 +61,7 @@ def dossier_html(dossier: Dossier) -> str:
         ]
         blocks += [Folded(section.title, tuple(named))] if section.title else named
     page = Section(dossier.form, dossier.title, tuple(blocks))
-    template = _template().environment.get_template("section_page.html.jinja")
+    template = html_template("section_page.html.jinja")
     return template.render(section=page, language=dossier.language, banner=dossier.banner)
 
 
