@@ -3,7 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
 from html import unescape
@@ -16,7 +16,9 @@ from bdt_core.report.catalogue import sayings
 from bdt_core.report.figures import figure_data, figure_names
 from bdt_core.report.findings import on_train_rows
 from bdt_core.report.inline import inline_svg
+from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
+from bdt_core.report.tree import features_of
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
 
@@ -110,3 +112,20 @@ def test_what_the_train_rows_of_a_cluster_and_of_a_local_gap_show():
         one, found_by="local_bias", described=(behind,), who=f"race is x, in place {place.label} of local bias"
     )
     assert on_train_rows(told, gap) == (group.rows, group.value)
+
+
+def test_each_feature_of_a_cluster_stands_beside_everybody_else():
+    told = document("compas")
+    rows = {one.cluster: one.train_rows for one in told.clusters}
+    means = defaultdict(set)
+    for one in told.clusters:
+        for each in features_of(told, one):
+            if each.is_category:
+                assert sum(times for _, times in each.levels_outside) == len(rows) - 1
+            else:  # both together are all people, whichever cluster is chosen
+                share = one.train_rows / sum(rows.values())
+                means[each.column].add(round(share * each.inside + (1 - share) * each.mean_outside, 5))
+    assert len(means) == len(told.clusters[0].profile) - 1
+    assert {len(one) for one in means.values()} == {1}
+    numbers = next(one for one in build_page(told).annex if one.name == "tree").blocks[-1].blocks[0]
+    assert len(numbers.rows) == len(rows) * len(told.clusters[0].profile)

@@ -147,6 +147,22 @@ def test_large_tables_are_sorted_and_filtered(opened):
     assert f"{len(seen)} / {len(before)}" in tools.get_by_role("status").inner_text()
 
 
+def test_a_cluster_is_chosen(opened):
+    page = opened("deep")
+    page.locator("#tree summary").last.click()
+    table = page.locator("#tree table:visible").last
+    chosen = page.locator("#tree select:visible")
+    assert chosen.locator("option").all_inner_texts() == ["all", *dict.fromkeys(column(table, 0))]
+    chosen.select_option("1")
+    seen = [row.locator("th").inner_text() for row in table.locator("tbody tr").all() if row.is_visible()]
+    assert set(seen) == {"1"}
+    page.emulate_media(media="print")
+    assert all(row.is_visible() for row in table.locator("tbody tr").all())
+    page.emulate_media(media="screen")
+    chosen.select_option("all")
+    assert all(row.is_visible() for row in table.locator("tbody tr").all())
+
+
 def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
     page = opened("deep", permissions=["clipboard-read", "clipboard-write"])
     finding = page.locator("details[id^=finding-]:not([id$=-nl])").nth(1)
