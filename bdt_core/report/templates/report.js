@@ -20,7 +20,7 @@
 
   // The first number in a text; NaN where there is none.
   const numberIn = (text, decimal) => {
-    const [found = ""] = text.replace(/\u2212/g, "-").match(/-?[\d.,]*\d/) || [];
+    const [found = ""] = text.replace(/\u2212/g, "-").match(/-?[\d.,]*\d(e-?\d+)?/) || [];
     return parseFloat(decimal === "," ? found.replace(/\./g, "").replace(",", ".") : found.replace(/,/g, "") || "-");
   };
 
@@ -80,7 +80,8 @@
   };
 
   const csv = (table) => {
-    const rows = [...table.rows].map((row) => [...row.cells].map(read));
+    const point = (text) => (table.dataset.decimal === "," ? text.replace(/^(-?\d+),(\d+(e-?\d+)?)$/, "$1.$2") : text);
+    const rows = [...table.rows].map((row) => [...row.cells].map((cell) => read(cell).map(point)));
     const noted = rows[0].map((_, place) => rows.some((row) => row[place]?.[1]));
     const line = (row, first) => row.flatMap(([text, note], place) =>
       noted[place] ? [text, first ? `${text} (2)` : note] : [text]).map(csvCell).join(",");

@@ -75,6 +75,15 @@ def test_numbers_behind_a_figure_stand_below_it():
         assert all(f">{cell}</t" in unescape(table) for cell in row)
 
 
+def test_numbers_behind_a_dutch_figure_are_dutch():
+    told = unescape(page("compas_in_depth", "nl"))
+    tables = re.findall(r'<table data-decimal=",">.*?</table>', told, re.DOTALL)
+    heads, first, *_ = figure_data(document("compas_in_depth").in_language("nl"), "worst_groups")
+    (table,) = [one for one in tables if heads[-1] in one]
+    assert {f">{cell.replace('.', ',')}</t" for cell in first} <= set(re.findall(">[^<>]*</t", table))
+    assert [one for one in tables if re.search(r">-?\d+\.\d+</t", one)] == []
+
+
 @pytest.mark.parametrize("language", ["en", "nl"])
 def test_every_finding_can_be_opened_and_has_the_same_link_in_every_language(language):
     found = document("adult").findings.findings

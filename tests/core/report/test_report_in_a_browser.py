@@ -276,6 +276,20 @@ def test_numbers_can_be_taken_along_and_harm_no_spreadsheet(opened):
     assert [one for one in texts if one.startswith(("'=1+1", "'+2", "'-3+x", "'@four"))]
 
 
+def test_numbers_of_a_dutch_figure_are_sorted_and_taken_along_as_numbers(opened):
+    page = opened("dutch")
+    page.evaluate("document.querySelectorAll('details:not([hidden])').forEach(one => { one.open = true })")
+    table = page.locator("table[data-decimal=','] :text-matches('^-?[0-9]+,[0-9]+$')").first.locator(
+        "xpath=ancestor::table"
+    )
+    shown = [one for one in table.locator("tbody").inner_text().split() if re.fullmatch(r"-?\d+,\d+", one)]
+    with page.expect_download() as download:
+        table.locator("xpath=../preceding-sibling::*[1]").get_by_role("button", name="CSV").click()
+    taken = list(csv.reader(download.value.path().read_text(encoding="utf-8-sig").splitlines()))
+    numbers = [cell for row in taken[1:] for cell in row if re.fullmatch(r"-?\d+\.\d+", cell)]
+    assert numbers == [one.replace(",", ".") for one in shown] != []
+
+
 def test_names_from_data_are_never_markup(opened):
     page = opened("hostile")
     tags = "document.querySelectorAll('script, img, iframe, a[href^=http], b, [onerror]').length"
