@@ -365,8 +365,8 @@ STAGES: tuple[Stage, ...] = (
         asset="blanks",
         kind="bdt_core.groups.scan.blanks:Blanks",
         section="significance",
-        description="Whether a missing outcome is a matter of group: of whom more is missing for sure, and how much "
-        "worse a group would fare if all of its blank outcomes were harmful.",
+        description="Whether a missing outcome is a matter of group: for which groups more is missing for sure, and "
+        "how much worse a group would fare if all of its blank outcomes were harmful.",
     ),
     Stage(
         result="mitigation",

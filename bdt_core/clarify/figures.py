@@ -28,7 +28,7 @@ _NO_DIRECTION = ("D", "white", GREY)
 _LEGEND = (
     (*_MARKS["worse"], "d is worse off"),
     (*_MARKS["better"], "d is better off"),
-    (*_MARKS["untold"], "cannot be told"),
+    (*_MARKS["untold"], "not certain"),
     (*_NO_DIRECTION, "says not who is worse off"),
 )
 

@@ -46,7 +46,7 @@ _TABLES = (
 _SIDES: dict[Side, str] = {
     "worse": "worse off by",
     "better": "better off by",
-    "untold": "cannot be told:",
+    "untold": "not certain:",
     "undefined": "undefined:",
 }
 _SIDE_BY_SIDE = 4
@@ -73,7 +73,7 @@ QUESTIONS = {
 _ANSWERS: dict[Side, str] = {
     "worse": "no: d is worse off",
     "better": "no: d is better off",
-    "untold": "no difference can be told from these rows",
+    "untold": "these rows show no certain difference",
     "undefined": "cannot be computed",
 }
 _CAUTION = (

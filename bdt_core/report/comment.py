@@ -24,7 +24,7 @@ _MOST_SENTENCES = 10
 _SEVEREST_FIRST = ("stops", "warns", "accepted", "holds")
 _WHAT_FOLLOWS = {
     "holds": "lets pass",
-    "stops": "stops what stands behind the gate",
+    "stops": "stops what comes after the gate",
     "accepted": "lets pass: not significantly worse than the baseline",
     "warns": "lets pass with a warning",
 }

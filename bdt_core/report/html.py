@@ -172,6 +172,11 @@ class _Figures:
         """Whether the numbers behind a figure stand below it: once in a page."""
         return not self.suffix
 
+    @property
+    def decimal(self) -> str:
+        """What stands before the decimals of a number."""
+        return self.words["decimal"][1]
+
     def svg(self, figure: Figure) -> Markup:
         from markupsafe import Markup
 
@@ -181,14 +186,17 @@ class _Figures:
         return Markup(inline_svg(svg, figure.name + self.suffix, figure.alt))  # texts in it are escaped
 
     def numbers(self, figure: Figure) -> Table:
-        """What is behind a figure."""
+        """What is behind a figure: as many digits as machines get, written as the report's readers do."""
         heads, *rows = figure_data(self.document, figure.name)
         numbers = [all(_NUMBER.fullmatch(row[place]) for row in rows) for place in range(len(heads))]
         return Table(
             figure_words(self.document, figure.name).title,
             tuple(ColumnHead(head, number) for head, number in zip(heads, numbers, strict=True)),
-            tuple(tuple(map(Cell, row)) for row in rows),
+            tuple(tuple(map(self._cell, row, numbers)) for row in rows),
         )
+
+    def _cell(self, text: str, number: bool) -> Cell:
+        return Cell(text.replace(".", self.decimal) if number else text)
 
 
 def _long_columns(table: Table) -> list[str]:

@@ -821,7 +821,7 @@ def _summary(report: parts.Document, findings: Findings | None) -> parts.Summary
     if sentences:
         headline = sentences[0]
     elif report.findings is not None and report.findings.findings:
-        headline = "People were found to fare worse; who they are cannot be told in this form."
+        headline = "People were found to fare worse; this form does not say who they are."
     else:
         none = nobody(report.findings)
         headline = none if ruled_out is None else f"{none} {_ruled_out(ruled_out, variable)}"

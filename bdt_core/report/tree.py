@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, Sheet
-from bdt_core.said import AsItIs, Column, Level, joined, of_ours, say
+from bdt_core.said import AsItIs, of_ours
 
 if TYPE_CHECKING:
     from bdt_core.report.blocks import FigureWords
     from bdt_core.report.document import Cluster, Document, Printed, ReportedVariable, TreeNode
 
 NODES_SHOWN = 29
+FEATURES_SHOWN = 30
+"""Of each cluster; with more of them nobody would find a way in the table, and report.json has all."""
 _ROW = 32.0
 _HIGH = 26.0
 _NARROWEST, _WIDEST = 184.0, 240.0
@@ -119,14 +123,50 @@ def _legend(sheet: Sheet, said: Mapping[str, str], y: float) -> None:
         x += 28 + sheet.measure(said[name], SMALL)
 
 
-def typical_member(document: Document, cluster: Cluster) -> str:
-    """Means and most frequent levels of a cluster, in the order of the table's columns."""
+@dataclass(frozen=True)
+class FeatureOfCluster:
+    """A feature of a cluster beside everybody else, on the train rows.
+
+    Attributes
+    ----------
+    column : str
+    inside : number or str
+        The mean of a number, the most frequent level of a category.
+    mean_outside : number or None
+        Of everybody else; None of a category.
+    levels_outside : tuple of (str, int)
+        Of a category the most frequent levels of the other clusters, and of how many of them each is that.
+    """
+
+    column: str
+    inside: words.Number
+    mean_outside: words.Number
+    levels_outside: tuple[tuple[str, int], ...]
+
+    @property
+    def is_category(self) -> bool:
+        """Whether its values are levels."""
+        return _is_level(self.inside)
+
+
+def features_of(document: Document, cluster: Cluster) -> list[FeatureOfCluster]:
+    """The features that a cluster was searched by, the first of the table's columns."""
     places = {one.name: place for place, one in enumerate(document.data.columns)}
     known = sorted(cluster.profile, key=lambda name: (places.get(name, len(places)), name))
-    phrases = [say("{column}: {value}", column=Column(one), value=_level(one, cluster.profile[one])) for one in known]
-    return joined(phrases, "; ") or words.NOTHING
+    others = [one for one in document.clusters if one.cluster != cluster.cluster]
+    return [_feature(name, cluster, others) for name in known[:FEATURES_SHOWN]]
 
 
-def _level(column: str, x: words.Number) -> str:
-    is_level = isinstance(x, str) and x not in ("Infinity", "-Infinity")
-    return Level(str(x), column) if is_level else words.number(x)
+def _feature(name: str, cluster: Cluster, others: Sequence[Cluster]) -> FeatureOfCluster:
+    inside, outside = cluster.profile[name], [one.profile[name] for one in others]
+    if _is_level(inside):
+        levels = Counter(map(str, outside)).most_common()
+        return FeatureOfCluster(name, inside, None, tuple(levels))
+    sums = [x * one.train_rows for x, one in zip(outside, others, strict=True) if isinstance(x, int | float)]
+    rows = sum(one.train_rows for one in others)
+    mean = sum(sums) / rows if sums and len(sums) == len(others) else None  # without a mean that is infinite
+    return FeatureOfCluster(name, inside, mean, ())
+
+
+def _is_level(x: words.Number) -> bool:
+    return isinstance(x, str) and x not in ("Infinity", "-Infinity")

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from itertools import accumulate
 from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.figure_axis import Axis, draw_across, scale
-from bdt_core.report.sheet import CALM, HARM, SMALL, Sheet
+from bdt_core.report.sheet import CALM, HARM, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import asked
 from bdt_core.said import AsItIs, of_ours
 
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _LEFT, _RIGHT = 8.0, 210.0
 _NAME, _BAR, _BETWEEN = 16.0, 14.0, 16.0
-_ROW = _NAME + 2 * _BAR + _BETWEEN
+_NAME_SIZE, _NAME_LINES, _LINE = 9.0, 2, 12.0
 
 
 def unit_of_groups(worst: WorstGroups) -> words.Unit:
@@ -66,34 +67,45 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     """Two bars per group: its mean outcome, and that of everybody else."""
     worst = asked(document.worst_groups)
     groups, unit = drawn_groups(worst), unit_of_groups(worst)
-    sheet = Sheet(said.title, 12 + _ROW * len(groups) + 18, subtitle=said.subtitle)
+    names = _names(groups)
+    rows = [_LINE * (len(name) - 1) + _NAME + 2 * _BAR + _BETWEEN for name in names]
+    sheet = Sheet(said.title, 12 + sum(rows) + 18, subtitle=said.subtitle)
     top = sheet.top + 12
-    bottom = top + _ROW * len(groups)
     compared = [others(worst, place) for place in range(len(groups))]
     ends = [one.mean_inside for one in groups] + [mean for _, mean in compared]
     axis = scale([0.0, *ends], _LEFT, _RIGHT)
-    draw_across(sheet, axis, top, bottom, unit)
-    for number, group in enumerate(groups):
-        _group(sheet, group, compared[number], axis, unit, said.words, top + _ROW * number)
+    draw_across(sheet, axis, top, top + sum(rows), unit)
+    for group, name, other, y in zip(groups, names, compared, accumulate(rows, initial=top), strict=False):
+        _group(sheet, group, name, other, axis, unit, said.words, y)
     return sheet
+
+
+def _names(groups: Sequence[WorstGroup]) -> list[list[str]]:
+    """What groups are called, each in the lines that it takes."""
+    ruler = Ruler()
+    return [
+        ruler.wrap(words.capital(one.words), WIDTH - 2 * _LEFT - 4, _NAME_SIZE, _NAME_LINES, True) for one in groups
+    ]
 
 
 def _group(
     sheet: Sheet,
     group: WorstGroup,
+    name: Sequence[str],
     other: tuple[str, float],
     axis: Axis,
     unit: words.Unit,
     said: Mapping[str, str],
     y: float,
 ) -> None:
-    name = sheet.fit(words.capital(group.words), sheet.width - 2 * _LEFT, 9, True)
-    sheet.cover(_LEFT + 1, y + 2, sheet.width - 2 * _LEFT, _NAME - 3)
-    sheet.text(_LEFT + 2, y + 8, name, size=9, bold=True)
+    below = _LINE * (len(name) - 1)
+    sheet.cover(_LEFT + 1, y + 2, sheet.width - 2 * _LEFT, _NAME + below - 3)
+    for number, words_of_line in enumerate(name):
+        sheet.text(_LEFT + 2, y + 8 + _LINE * number, words_of_line, size=_NAME_SIZE, bold=True)
     sides = ((group.mean_inside, HARM, said["these"], group.rows), (other[1], CALM, other[0], rows_outside(group)))
     for line, (mean, color, who, rows) in enumerate(sides):
         start, end = sorted((axis.place(0.0), axis.place(mean)))
-        line_top = y + _NAME + _BAR * line
+        line_top = y + below + _NAME + _BAR * line
         sheet.box(start, line_top, max(end - start, 0.5), _BAR - 3, fill=color, edge=color, round_by=0)
         value, people = sheet.said(words.value(mean, unit)), sheet.said(words.count(rows))
         whole = AsItIs(f"{value}, {people} {said['counted']}: {sheet.said(of_ours(who))}")

@@ -607,8 +607,8 @@ def kinds_with_plugins() -> dict[str, type[GateLimit]]:
                 plugin.load()
             except Exception as error:
                 raise SpecError(
-                    f'The kind of limit "{plugin.name}" cannot be loaded from {plugin.value}: {error}. Mend or remove '
-                    f"the package that has it as an entry point of {PLUGINS}."
+                    f'The kind of limit "{plugin.name}" cannot be loaded from {plugin.value}: {error}. Repair or '
+                    f"remove the package that has it as an entry point of {PLUGINS}."
                 ) from error
     return KINDS_OF_LIMIT
 

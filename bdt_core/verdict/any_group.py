@@ -90,7 +90,7 @@ class WorstGroupLimits(PeopleLimitKind[WorstGroupLimit, WorstGroupLimitResult]):
         return say("Difference in {measure} of any declared group", measure=of_ours(measured))
 
     def judged_by(self, outcome: WorstGroupLimitResult) -> str:
-        return "" if outcome.group is None else say("judged by {people}", people=of_ours(outcome.group))
+        return "" if outcome.group is None else say("decisive: {people}", people=of_ours(outcome.group))
 
     def row(self, outcome: WorstGroupLimitResult, report: Any) -> Row:
         """One-sided bounds, which are no interval: of the group that decides, and of any group."""

@@ -75,7 +75,7 @@ class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
     def judged_by(self, outcome: ClusterLimitResult) -> str:
         if outcome.cluster is None:
             return ""
-        return say("judged by cluster {number}", number=words.number(outcome.cluster))
+        return say("decisive: cluster {number}", number=words.number(outcome.cluster))
 
 
 def judge_clusters(limit: Limit, tested: ClusterSignificance | None) -> ClusterLimitResult:

@@ -351,7 +351,7 @@ class PeopleLimitKind(LimitKind[LimitT, SearchedT]):
         unit = self.unit_of(outcome, report.bias_variable.unit)
         on, allowed = self.title(outcome), allowed_in_words(outcome.tolerated, unit)
         if outcome.broken_by is not None:
-            by = say("judged by {people}", people=of_ours(outcome.broken_by.who))
+            by = say("decisive: {people}", people=of_ours(outcome.broken_by.who))
             least = say("at least {size}", size=words.size(outcome.low, unit))
             return Row(on, by, allowed, "", say("{size} worse", size=words.size(outcome.difference, unit)), least)
         difference, low, high = self.in_own_direction(outcome, report.bias_variable.better)

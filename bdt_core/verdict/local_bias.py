@@ -119,7 +119,7 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
         if outcome.cluster is None:
             return ""
         return say(
-            "judged by {higher} against {lower} in cluster {number}",
+            "decisive: {higher} against {lower} in cluster {number}",
             higher=str(outcome.higher),
             lower=str(outcome.lower),
             number=words.number(outcome.cluster),

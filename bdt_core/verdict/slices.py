@@ -103,7 +103,7 @@ class SliceLimits(PeopleLimitKind[SliceLimit, SliceLimitResult]):
         if outcome.slice is None:
             return ""
         return say(
-            "judged by {people}, of {tested} tested",
+            "decisive of {tested} tested: {people}",
             people=of_ours(outcome.slice),
             tested=words.count(outcome.slices_tested),
         )

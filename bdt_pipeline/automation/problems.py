@@ -338,7 +338,7 @@ def _together(some: Iterable[str], more: Iterable[str]) -> tuple[str, ...]:
 def _what_to_do(error: bool, blocking: bool) -> str:
     if not error:
         return "Nothing is stopped. Look at the report, and collect more rows if it could not tell."
-    stopped = "What stands behind the gate was stopped. " if blocking else ""
+    stopped = "What comes after the gate was stopped. " if blocking else ""
     return f"{stopped}Look at the report's groups and limits before the model is used further."
 
 

@@ -16,7 +16,7 @@ def alerts_check(audit: AuditAssets) -> dg.AssetChecksDefinition:
         asset=audit.key("bias_report"),
         blocking=False,
         partitions_def=audit.partitions,
-        description=audit.say("Can those whom the specification names be told of problems?"),
+        description=audit.say("Can problems be reported to those whom the specification names?"),
     )
     def check() -> dg.AssetCheckResult:
         problem = cannot_tell()

@@ -26,9 +26,9 @@ class _Check:
 
 
 _LISTED = 5
-_MEND = "Mend the file or table, or the columns that the specification names, and audit it again."
+_CORRECT = "Correct the file or table, or the columns that the specification names, and audit it again."
 _RAW = (
-    _Check("columns_exist", True, "Are all columns there that the specification names?", _MEND),
+    _Check("columns_exist", True, "Are all columns there that the specification names?", _CORRECT),
     _Check(
         "enough_rows",
         True,
@@ -39,7 +39,7 @@ _RAW = (
         "bias_variable_usable",
         True,
         "Does the bias variable hold numbers that vary, or two values where needed?",
-        _MEND,
+        _CORRECT,
     ),
     _Check(
         "bias_variable_complete",
@@ -51,14 +51,14 @@ _RAW = (
         "features_vary",
         False,
         "Does every feature have more than one value? Constant ones are left out.",
-        "Mend the columns, or leave them out with features.exclude.",
+        "Correct the columns, or leave them out with features.exclude.",
     ),
     _Check(
         "few_duplicate_rows",
         False,
         "Do few rows repeat an earlier one? Repeats make differences look surer than they are, unless they are "
         "different people who happen to agree in few columns.",
-        "If a file was joined to itself, mend it; if a person has several rows, name their column with split.key.",
+        "If a file was joined to itself, correct it; if a person has several rows, name their column with split.key.",
     ),
 )
 _VALIDATED = (

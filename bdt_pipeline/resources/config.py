@@ -23,8 +23,8 @@ from bdt_core.spec import AuditSpec, parse_spec
 from bdt_core.spec.registered import Registered
 
 _RECOMMENDATION = "recommendation"
-_ADVICE = "Mend the file or table as it says, and audit it again."
-_ADVICE_PUT_ASIDE = "Mend the file as it says, and put it into the inbox again; it lies in the quarantine there."
+_ADVICE = "Correct the file or table as it says, and audit it again."
+_ADVICE_PUT_ASIDE = "Correct the file as it says, and put it into the inbox again; it lies in the quarantine there."
 
 
 class Number(Float):

@@ -268,7 +268,7 @@ def test_a_malformed_file_s_advice_is_to_mend_the_file(
         watched.audit()
         watched.look()
         advice = hook.received[-1]["message"].split("To do: ")[1]
-        assert advice.startswith("Mend the file or table")
+        assert advice.startswith("Correct the file or table")
         assert "groups and limits" not in hook.received[-1]["message"]
 
 

@@ -101,7 +101,7 @@ class HarmedLimits(LimitKind[HarmedLimit, HarmedOutcome]):
 
     def row(self, outcome: HarmedOutcome, report: object):  # type: ignore[no-untyped-def]
         row = super().row(outcome, report)
-        return row._replace(on_note=say("judged by {people}", people=of_ours(outcome.group or AsItIs(""))))
+        return row._replace(on_note=say("decisive: {people}", people=of_ours(outcome.group or AsItIs(""))))
 
 
 register(HarmedLimits())

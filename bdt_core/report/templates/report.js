@@ -20,7 +20,7 @@
 
   // The first number in a text; NaN where there is none.
   const numberIn = (text, decimal) => {
-    const [found = ""] = text.replace(/\u2212/g, "-").match(/-?[\d.,]*\d/) || [];
+    const [found = ""] = text.replace(/\u2212/g, "-").match(/-?[\d.,]*\d(e-?\d+)?/) || [];
     return parseFloat(decimal === "," ? found.replace(/\./g, "").replace(",", ".") : found.replace(/,/g, "") || "-");
   };
 
@@ -46,19 +46,30 @@
     });
   };
 
+  // Rows by words in them; and where a first column has the same again and again, by a choice of it.
   const filter = (table, words, tools) => {
-    const label = make("label", words.filter), input = make("input", "", { type: "search" });
-    const told = make("span", "", { role: "status" });
-    label.append(input);
-    tools.append(label, told);
-    input.addEventListener("input", () => {
-      const asked = input.value.toLowerCase().split(/\s+/).filter(Boolean), rows = [...table.tBodies[0].rows];
+    const label = make("label", words.filter), input = make("input", "", { type: "search" }), select = make("select", "");
+    const told = make("span", "", { role: "status" }), first = (row) => read(row.cells[0])[0];
+    const rows = [...table.tBodies[0].rows], firsts = [...new Set(rows.map(first))];
+    const show = () => {
+      const asked = input.value.toLowerCase().split(/\s+/).filter(Boolean), chosen = firsts[select.selectedIndex - 1];
       for (const row of rows) {
         const text = row.textContent.toLowerCase();
-        row.hidden = !asked.every((one) => text.includes(one));
+        row.hidden = !asked.every((one) => text.includes(one)) || (chosen ?? first(row)) !== first(row);
       }
-      told.textContent = asked.length ? `${rows.filter((row) => !row.hidden).length} / ${rows.length} ${words.rows}` : "";
-    });
+      const kept = rows.filter((row) => !row.hidden).length;
+      told.textContent = asked.length || select.selectedIndex > 0 ? `${kept} / ${rows.length} ${words.rows}` : "";
+    };
+    if (firsts.length > 1 && 2 * firsts.length <= rows.length) {
+      const choice = make("label", table.tHead.rows[0].cells[0].textContent);
+      select.append(...[words.all, ...firsts].map((one) => make("option", one)));
+      select.addEventListener("input", show);
+      choice.append(select);
+      tools.append(choice);
+    }
+    label.append(input);
+    tools.append(label, told);
+    input.addEventListener("input", show);
   };
 
   // A number as machines write it; any other text that a spreadsheet would calculate gets an apostrophe.
@@ -69,7 +80,8 @@
   };
 
   const csv = (table) => {
-    const rows = [...table.rows].map((row) => [...row.cells].map(read));
+    const point = (text) => (table.dataset.decimal === "," ? text.replace(/^(-?\d+),(\d+(e-?\d+)?)$/, "$1.$2") : text);
+    const rows = [...table.rows].map((row) => [...row.cells].map((cell) => read(cell).map(point)));
     const noted = rows[0].map((_, place) => rows.some((row) => row[place]?.[1]));
     const line = (row, first) => row.flatMap(([text, note], place) =>
       noted[place] ? [text, first ? `${text} (2)` : note] : [text]).map(csvCell).join(",");
@@ -94,6 +106,13 @@
     button.addEventListener("click", () => save(table, caption));
     tools.append(button);
     table.parentElement.before(tools);
+  }
+
+  // What scrolls is named by its caption, or by what its picture says.
+  for (const one of all(".scroll")) {
+    const named = one.querySelector("caption") || one.parentElement.querySelector("figcaption");
+    one.setAttribute("role", "group");
+    one.setAttribute("aria-label", named ? named.textContent : one.querySelector("svg").getAttribute("aria-label"));
   }
 
   // A link to each section and finding.

@@ -197,7 +197,7 @@ def test_places_are_told_apart_and_say_whom_is_compared() -> None:
     names = {name: words for name, words in told.items() if "a higher e0" in name or "a lower e0" in name}
     assert len(names) == len(local) == 2
     assert sorted("where sex is m," in words for words in names.values()) == [False, True]
-    assert not any("elsewhere" in words for words in names.values())
+    assert not any("everybody else" in words for words in names.values())
     assert "For groups that are compared with people like them no limit was agreed." in render_markdown(document)
     assert "also: who got a right result?" in render_markdown(document)
     assert "(accuracy) |" in render_markdown(document)

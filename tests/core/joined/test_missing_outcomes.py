@@ -77,7 +77,7 @@ def test_outcomes_that_were_left_blank_for_a_group_are_told_with_their_worst_cas
 @pytest.mark.parametrize(
     ("language", "told"),
     [
-        ("en", "where region is south and sex is f, it is missing for {} of 100, elsewhere for 0 of 100"),
+        ("en", "where region is south and sex is f, it is missing for {} of 100, among everybody else for 0 of 100"),
         ("nl", "waar region is south en sex is f, ontbreekt zij bij {} op de 100, bij anderen bij 0 op de 100"),
     ],
 )

@@ -103,7 +103,7 @@ def test_one_list_has_shares_of_people() -> None:
     bias = {"derive": "top_k", "prediction": "score", "k": 600}
     result = audit(frame, spec(bias_variable=bias))
     drawn = render_markdown(result.document)
-    assert "0 of 100 such people are among the first 600 by “score”, elsewhere 50 of 100" in drawn
+    assert "0 of 100 such people are among the first 600 by “score”, among everybody else 50 of 100" in drawn
     assert "Who is among the first 600 by “score”?" in drawn
     dutch = render_markdown(audit(frame, spec(bias_variable=bias, language="nl")).document)
     assert "staan bij de eerste 600 op ‘score’" in dutch

@@ -68,8 +68,8 @@ def written(folder: Path, frame: pd.DataFrame, **changes: Any) -> Path:
         (
             "en",
             [
-                "Sex is f**: For these people “offered” is on average 2 euro lower than “asked”; elsewhere 0 euro "
-                "higher.",
+                "Sex is f**: For these people “offered” is on average 2 euro lower than “asked”; among everybody "
+                "else 0 euro higher.",
                 "how much higher “offered” is than “asked”, on average? Where it is lower, the number is below 0. "
                 "Here less of this counts as worse: that was said for this audit.",
                 "signed error (euro)",
@@ -106,7 +106,8 @@ def test_the_other_way_the_others_are_worse_off(tmp_path: Path) -> None:
     assert result.verdict == "fail"
     drawn = render_markdown(result.document)
     assert (
-        "Sex is m**: For these people “offered” is on average 0 euro higher than “asked”; elsewhere 2 euro low" in drawn
+        "Sex is m**: For these people “offered” is on average 0 euro higher than “asked”; among everybody else 2 euro"
+        in drawn
     )
     assert "Here more of this counts as worse" in drawn
 

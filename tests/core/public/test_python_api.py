@@ -207,6 +207,24 @@ def test_pictures_are_the_reports_own(result: AuditResult, part: str) -> None:
     plt.close("all")
 
 
+@pytest.mark.parametrize("dpi", [100, 144, 200])
+def test_long_conditions_stay_within_the_picture_and_are_whole(dpi: int) -> None:
+    frame = people().rename(
+        columns={"zone": "zone of the address at the time of the decision about the benefit or its refusal"}
+    )
+    frame = frame.assign(error=lambda one: (one.label != one.prediction).astype(int))
+    columns = [next(one for one in frame if one.startswith("zone")), "flag"]
+    groups = find_worst_groups(frame, outcome="error", better="lower", columns=columns, permutations=39)
+    with plt.rc_context({"figure.dpi": dpi}):
+        axes = groups.plot()
+        axes.figure.canvas.draw()
+        edge = axes.figure.bbox
+        assert all(one.get_window_extent().x1 <= edge.x1 for one in axes.texts if one.get_text())
+    said = " ".join(one.get_text() for one in axes.texts)
+    assert said.count("or its refusal is 2 and flag is True") == 2  # the title, and the bars' name
+    plt.close("all")
+
+
 def test_results_of_one_search_are_drawn_alike() -> None:
     frame = people().assign(error=lambda one: (one.label != one.prediction).astype(int))
     columns = ["zone", "flag"]

@@ -79,7 +79,7 @@ def test_the_page_says_for_whom_and_how_surely() -> None:
         "only. Each is compared with himself or herself, which makes the answer 2.1 times as precise",
         "How many people got the result “refused”.",
         "## Some people are better off in B, and others worse",
-        "Everybody together: 30 of 100 in A, 31 of 100 in B. Whether that is more than chance cannot be told: up to 4 "
+        "Everybody together: 30 of 100 in A, 31 of 100 in B. Whether that is more than chance is not known: up to 4 "
         "more of 100 is possible.",
         "- **Sex is Female**: 20 of 100 in A, 30 of 100 in B. That is at least 6 more of 100.",
         "- **Age up to 25**: 45 of 100 in A, 34 of 100 in B. That is at least 7 fewer of 100.",
@@ -117,7 +117,7 @@ def test_a_limit_is_answered(verdict: Any, title: str, more: str) -> None:
 
 def test_not_certain_is_never_said_to_be_no_change() -> None:
     told = changes_as_page(sample(groups=(group(BIG, UNTOLD, UNTOLD),))).markdown()
-    assert "## It cannot be told whether anybody is better or worse off" in told
+    assert "## Nobody can say yet whether anybody is better or worse off" in told
     assert "For no group is that certain. That does not prove that nobody is worse off" in told
     assert "no change" not in told.replace("“Cannot tell” is not “no change”", "")
 

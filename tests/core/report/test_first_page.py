@@ -60,7 +60,7 @@ TOLD: dict[str, dict[str, Any]] = {
 ANSWERS = {
     "en": {
         "who is worse off": "Origin is African-American",
-        "by how much": "45 of 100 such people wrongly got the result “high risk”, elsewhere 22 of 100",
+        "by how much": "45 of 100 such people wrongly got the result “high risk”, among everybody else 22 of 100",
         "how many people": "This is about 1,795 people, 45 of 100",
         "how sure": "This is as sure as this search can be: chance alone finds as much in fewer than 1 of 100 audits",
         "compared with whom": "Each group is compared with everybody else who was audited",
@@ -68,7 +68,7 @@ ANSWERS = {
         "of 100. So these facts explain a part of it, and not all.",
         "what was not looked at": "What was not looked at: age cat, decile score, score text and is recid",
         "may it be deployed": "May it be used? No, not as it is",
-        "what to do": "Do not use it to decide about people until this is mended",
+        "what to do": "Do not use it to decide about people until this is corrected",
         "who signs": "Signed by",
         "when": "31 January 2026",
         "on whom": "3,963 people of 7,214",
@@ -384,7 +384,7 @@ def test_people_whom_no_conditions_describe(language: str) -> None:
     page = first_page(printed(compas(language)))
     group = replace(page.groups[0], found_by="clusters", conditions=())
     expected = {
-        "en": "Similar people whom no few words describe",
+        "en": "Similar people whom no short description fits",
         "nl": "Mensen die op elkaar lijken en niet in een paar woorden te beschrijven zijn",
     }
     assert expected[language] in _drawn(language, replace(page, groups=(group,)))
@@ -550,7 +550,7 @@ def test_with_factors_nobody_is_denied_to_be_worse_off_at_first_sight(language: 
     document["findings"] |= {"findings": [], "at_first_sight": [first]}
     page = text_of(printed(document))
     said = {
-        "en": ("worse off than people alike in earlier offences and age", "“high risk”, elsewhere 22",
+        "en": ("worse off than people alike in earlier offences and age", "“high risk”, among everybody else 22",
                "nothing is proven to remain", "Whether these facts may explain it is for people to judge"),
         "nl": ("slechter af zijn dan mensen die gelijk zijn in eerdere misdrijven en leeftijd", "bij anderen 22",
                "niet bewezen dat er iets overblijft", "daar moeten mensen over oordelen"),
@@ -619,7 +619,7 @@ def test_the_worst_declared_group_has_a_place(language: str, certain: bool) -> N
     worst = DeclaredWorst((CITY,), Amount(31, 100), Amount(10, 100), certain)
     drawn = _drawn(language, replace(page, declared_worst=worst))
     said = {
-        "en": "city is A or B fares worst: 31 of 100, elsewhere 10 of 100. The difference is",
+        "en": "city is A or B fares worst: 31 of 100, among everybody else 10 of 100. The difference is",
         "nl": "city is A of B het slechtst af: 31 op de 100, bij anderen 10 op de 100. Het verschil is",
     }
     how = {"en": ("not certain", "certain"), "nl": ("niet zeker", "zeker")}[language][certain]

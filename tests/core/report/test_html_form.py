@@ -3,7 +3,7 @@
 import json
 import re
 import xml.etree.ElementTree as ET
-from collections import Counter
+from collections import Counter, defaultdict
 from dataclasses import replace
 from functools import cache
 from html import unescape
@@ -16,7 +16,9 @@ from bdt_core.report.catalogue import sayings
 from bdt_core.report.figures import figure_data, figure_names
 from bdt_core.report.findings import on_train_rows
 from bdt_core.report.inline import inline_svg
+from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
+from bdt_core.report.tree import features_of
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
 
@@ -73,6 +75,15 @@ def test_numbers_behind_a_figure_stand_below_it():
         assert all(f">{cell}</t" in unescape(table) for cell in row)
 
 
+def test_numbers_behind_a_dutch_figure_are_dutch():
+    told = unescape(page("compas_in_depth", "nl"))
+    tables = re.findall(r'<table data-decimal=",">.*?</table>', told, re.DOTALL)
+    heads, first, *_ = figure_data(document("compas_in_depth").in_language("nl"), "worst_groups")
+    (table,) = [one for one in tables if heads[-1] in one]
+    assert {f">{cell.replace('.', ',')}</t" for cell in first} <= set(re.findall(">[^<>]*</t", table))
+    assert [one for one in tables if re.search(r">-?\d+\.\d+</t", one)] == []
+
+
 @pytest.mark.parametrize("language", ["en", "nl"])
 def test_every_finding_can_be_opened_and_has_the_same_link_in_every_language(language):
     found = document("adult").findings.findings
@@ -110,3 +121,20 @@ def test_what_the_train_rows_of_a_cluster_and_of_a_local_gap_show():
         one, found_by="local_bias", described=(behind,), who=f"race is x, in place {place.label} of local bias"
     )
     assert on_train_rows(told, gap) == (group.rows, group.value)
+
+
+def test_each_feature_of_a_cluster_stands_beside_everybody_else():
+    told = document("compas")
+    rows = {one.cluster: one.train_rows for one in told.clusters}
+    means = defaultdict(set)
+    for one in told.clusters:
+        for each in features_of(told, one):
+            if each.is_category:
+                assert sum(times for _, times in each.levels_outside) == len(rows) - 1
+            else:  # both together are all people, whichever cluster is chosen
+                share = one.train_rows / sum(rows.values())
+                means[each.column].add(round(share * each.inside + (1 - share) * each.mean_outside, 5))
+    assert len(means) == len(told.clusters[0].profile) - 1
+    assert {len(one) for one in means.values()} == {1}
+    numbers = next(one for one in build_page(told).annex if one.name == "tree").blocks[-1].blocks[0]
+    assert len(numbers.rows) == len(rows) * len(told.clusters[0].profile)

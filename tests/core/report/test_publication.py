@@ -148,9 +148,7 @@ def test_findings_of_few_people_and_of_places_are_left_out() -> None:
     published = for_publication(document)
     assert published["findings"]["findings"] == []
     assert published["publication"]["findings_left_out"] == 2
-    assert published["summary"]["headline"] == (
-        "People were found to fare worse; who they are cannot be told in this form."
-    )
+    assert published["summary"]["headline"] == ("People were found to fare worse; this form does not say who they are.")
 
 
 def test_limits_keep_their_verdict_and_lose_their_numbers() -> None:

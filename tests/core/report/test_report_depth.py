@@ -480,7 +480,7 @@ def test_weights_and_proxies_stand_in_the_depth():
     weights = table(document, "Weights by group and label", "mitigation")
     assert [one.text for one in weights.rows[0]] == ["African-American", "negative", "1,436", "1,619", "1.13"]
     assert weights.rows[1][4].text == words.NOTHING
-    assert "no weight can mend it: African-American, 1." in told(document, "mitigation")
+    assert "no weight can correct it: African-American, 1." in told(document, "mitigation")
     proxies = table(document, "How well each feature tells", "mitigation")
     assert [one.text for one in proxies.rows[0]] == [
         "priors_count",

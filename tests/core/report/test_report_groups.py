@@ -335,14 +335,14 @@ def test_differences_take_the_limits_that_hold_together():
 def test_limits_on_clusters_and_on_metrics_in_one_table():
     document = fail()
     rows = [[(cell.text, cell.note) for cell in cells] for cells in table(document, "Limits", "gate").rows]
-    assert rows[0][0] == ("Most deviating cluster", "judged by cluster 0")
+    assert rows[0][0] == ("Most deviating cluster", "decisive: cluster 0")
     assert rows[0][1] == ("at most 5.0 points", "")
     assert rows[1] == [
         ("Disparate impact by race", "decided by Caucasian; 1 not judged, for too few rows"),
         ("at least 0.8", ""),
         ("0.442", "[0.339 to\u00a00.568]"),
         ("Fail", "severity: high"),
-        ("stops what stands behind the gate", ""),
+        ("stops what comes after the gate", ""),
     ]
     assert rows[2][0][1] == "each group less African-American & Male; decided by Caucasian & Female"
     assert rows[2][1] == (f"{words.MINUS}0.1 to 0.1", "by the value alone")

@@ -147,6 +147,22 @@ def test_large_tables_are_sorted_and_filtered(opened):
     assert f"{len(seen)} / {len(before)}" in tools.get_by_role("status").inner_text()
 
 
+def test_a_cluster_is_chosen(opened):
+    page = opened("deep")
+    page.locator("#tree summary").last.click()
+    table = page.locator("#tree table:visible").last
+    chosen = page.locator("#tree select:visible")
+    assert chosen.locator("option").all_inner_texts() == ["all", *dict.fromkeys(column(table, 0))]
+    chosen.select_option("1")
+    seen = [row.locator("th").inner_text() for row in table.locator("tbody tr").all() if row.is_visible()]
+    assert set(seen) == {"1"}
+    page.emulate_media(media="print")
+    assert all(row.is_visible() for row in table.locator("tbody tr").all())
+    page.emulate_media(media="screen")
+    chosen.select_option("all")
+    assert all(row.is_visible() for row in table.locator("tbody tr").all())
+
+
 def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
     page = opened("deep", permissions=["clipboard-read", "clipboard-write"])
     finding = page.locator("details[id^=finding-]:not([id$=-nl])").nth(1)
@@ -258,6 +274,20 @@ def test_numbers_can_be_taken_along_and_harm_no_spreadsheet(opened):
     texts = [cell for text in written for row in csv.reader(text.splitlines()) for cell in row]
     assert not [one for one in texts if re.match("[=+@-]", one) and not re.fullmatch(r"-?\d+(\.\d+)?(e-?\d+)?", one)]
     assert [one for one in texts if one.startswith(("'=1+1", "'+2", "'-3+x", "'@four"))]
+
+
+def test_numbers_of_a_dutch_figure_are_sorted_and_taken_along_as_numbers(opened):
+    page = opened("dutch")
+    page.evaluate("document.querySelectorAll('details:not([hidden])').forEach(one => { one.open = true })")
+    table = page.locator("table[data-decimal=','] :text-matches('^-?[0-9]+,[0-9]+$')").first.locator(
+        "xpath=ancestor::table"
+    )
+    shown = [one for one in table.locator("tbody").inner_text().split() if re.fullmatch(r"-?\d+,\d+", one)]
+    with page.expect_download() as download:
+        table.locator("xpath=../preceding-sibling::*[1]").get_by_role("button", name="CSV").click()
+    taken = list(csv.reader(download.value.path().read_text(encoding="utf-8-sig").splitlines()))
+    numbers = [cell for row in taken[1:] for cell in row if re.fullmatch(r"-?\d+\.\d+", cell)]
+    assert numbers == [one.replace(",", ".") for one in shown] != []
 
 
 def test_names_from_data_are_never_markup(opened):

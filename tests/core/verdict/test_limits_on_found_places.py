@@ -94,7 +94,7 @@ def test_every_form_says_it(failed: tuple[dict[str, Any], str]) -> None:
     assert "at most 5.0 points" in row
     assert f"+{100 * limit['difference']:.1f} points" in row
     assert "Fail" in row
-    assert "stops what stands behind the gate" in row
+    assert "stops what comes after the gate" in row
     assert limit["sentence"].partition(": ")[2].partition(" [")[0] in report
     result = build_gate_result(document, 1)
     assert [(one["check"], one["outcome"]) for one in result["limits"]] == [(check, "stops")]

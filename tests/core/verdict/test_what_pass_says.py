@@ -53,7 +53,7 @@ def test_a_cluster_within_its_limit_is_no_pass_beside_an_intersection_beyond_it(
     assert limits[0]["sentence"].startswith(limits[0]["broken_by"]["who"])
     assert {"sex", "town"} == {one["column"] for one in limits[0]["broken_by"]["conditions"]}
     assert "The search for the worst group found them." in limits[0]["sentence"]
-    assert f"judged by {limits[0]['broken_by']['who']}" in render_markdown(found.document)
+    assert f"decisive: {limits[0]['broken_by']['who']}" in render_markdown(found.document)
 
 
 @pytest.mark.parametrize(("effect", "changes"), [(0.0, {}), (0.6, {"slices": None, "worst_groups": None})])
