@@ -3,15 +3,24 @@
 from __future__ import annotations
 
 import datetime
+import html
+import json
 import os
 from pathlib import Path
 
+import dagster as dg
 import pytest
 from typer.testing import CliRunner
 from upath import UPath
 
+from bdt_core.history import difference_finding, follow
+from bdt_core.report.known_audit import KnownAudit
+from bdt_core.report.overview import overview_as_page
+from bdt_pipeline import build_overview_asset
 from bdt_pipeline.cli import app
 from bdt_pipeline.resources.known_audits import known_audits
+from tests.core.history.made_batches import days, history_spec
+from tests.core.history.test_trend_drift_and_limits import EQUAL, RATES, WORSE
 from tests.core.report.read_openmetrics import read_openmetrics
 from tests.core.sealed.test_cheating import FRAME
 
@@ -62,7 +71,13 @@ def test_reports_looks_and_batches_of_all_audits(folder: Path) -> None:
     rate = {"by": "sex", "group": "f", "metric": "selection_rate"}
     refused = FRAME.loc[FRAME["sex"] == "f", "refused"].mean()
     assert read["bdt_group_rate_ratio"].of(audit="loans", **rate) == pytest.approx(refused)
-    run("overview", "kept", "--out", "metrics/bdt.prom")  # a file that is there is replaced
+    run("overview", "kept", "--out", "metrics/bdt.prom", "--out", "page.html")  # a file that is there is replaced
+    page = (folder / "page.html").read_text()
+    assert page.index("2033-05-18 03:33") < page.index("hiring")  # the worst answer first
+    assert "worst_group: Fail" in page
+    sentence = json.loads((folder / "kept" / "first" / "report.json").read_text())["verdict"]["sentence"]
+    assert html.escape(sentence, quote=False) in page
+    assert "overdue" not in page.split("<table")[1]
     assert "loans: FAIL" in run("overview", "kept/first")
 
 
@@ -90,6 +105,41 @@ def test_a_schedule_says_what_is_due(folder: Path) -> None:
     assert audit.due == datetime.datetime(2096, 10, 8, 6, tzinfo=datetime.UTC)
 
 
+def test_the_page_says_what_is_overdue_and_what_batches_show_together() -> None:
+    spec = history_spec(gate=RATES, groups={"reference": "m"}, freshness_hours=24)
+    history = follow(days(spec, [EQUAL] * 3 + [WORSE] * 40), spec)
+    due = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
+    audit = KnownAudit("<b>loans</b>", None, None, None, history, due)
+    later = overview_as_page([audit], due + datetime.timedelta(hours=1))
+    (row,) = later.data["audits"]
+    assert (row["verdict"], row["overdue"], row["due"]) == (None, True, "2026-02-01 00:00")
+    assert row["over_time"][0] == difference_finding(history).sentence
+    assert row["over_time"][0] in html.unescape(later.html())
+    assert "&lt;b&gt;loans" in later.html()
+    assert "<b>loans" not in later.html()
+    assert not overview_as_page([audit], due).data["audits"][0]["overdue"]
+    dutch = overview_as_page([audit], due + datetime.timedelta(hours=1), "nl").html()
+    assert "Alle onderzoeken" in dutch
+    assert "te laat" in dutch
+    assert "Last look" not in dutch
+    assert row["over_time"][0] not in html.unescape(dutch)
+
+
+def test_an_asset_shows_all_audits_of_an_instance(instance: dg.DagsterInstance, folder: Path) -> None:
+    storage = Path(instance.storage_directory())
+    run("gate", "loans.yaml", "--storage", str(storage), "--report", str(storage / "loans" / "reports" / "a"), code=1)
+    asset = build_overview_asset(deps=[dg.AssetKey(["loans", "bias_report"])])
+    for _ in range(2):  # each run replaces the files
+        made = dg.materialize([asset], instance=instance)
+        (shown,) = [one.metadata for one in made.asset_materializations_for_node("bias_audits")]
+        assert shown["answers"].value == {"loans": "fail"}
+    assert (storage / "bias_audits" / "overview.html").read_text().count("worst_group: Fail") == 1
+    read = read_openmetrics((storage / "bias_audits" / "overview.prom").read_text())
+    assert read["bdt_audit_verdict"].of(audit="loans", verdict="fail") == 1
+    assert [one.name for one in (storage / "bias_audits").iterdir() if one.suffix == ".tmp"] == []
+
+
 def test_what_is_not_there_is_named(folder: Path) -> None:
     assert "No audit is known in bdt-reports" in run("overview", code=2)
     assert "found x.csv" in run("overview", "--out", "x.csv", code=2)
+    assert 'there is no "fr"' in run("overview", "--language", "fr", code=2)
