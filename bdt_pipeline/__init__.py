@@ -13,6 +13,7 @@ from bdt_core.on_demand import loader
 if TYPE_CHECKING:
     from bdt_core.stages import Stages
     from bdt_pipeline.assets.bundle import AuditBundle
+    from bdt_pipeline.assets.overview import build_overview_asset
     from bdt_pipeline.automation.alert_sensor import build_gate_alert_sensor
     from bdt_pipeline.checks.foreign import build_bias_gate_checks
     from bdt_pipeline.components.bias_audit import BiasAudit, bias_audit_definitions
@@ -25,6 +26,7 @@ __all__ = [
     "bias_audit_definitions",
     "build_bias_gate_checks",
     "build_gate_alert_sensor",
+    "build_overview_asset",
     "load_audits",
 ]
 
@@ -35,6 +37,7 @@ _HOMES = {
     "bias_audit_definitions": ".components.bias_audit",
     "build_bias_gate_checks": ".checks.foreign",
     "build_gate_alert_sensor": ".automation.alert_sensor",
+    "build_overview_asset": ".assets.overview",
     "load_audits": ".components.neighbours",
 }
 __getattr__ = loader(__name__, _HOMES)

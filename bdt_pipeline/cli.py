@@ -838,6 +838,37 @@ def looks(
 
 @app.command()
 @_reported
+def overview(
+    storage: Annotated[
+        str | None,
+        typer.Argument(
+            help="Folder or URL of the audits' storage, or a folder of reports. Default: BDT_STORAGE, else the storage "
+            "of DAGSTER_HOME, else bdt-reports."
+        ),
+    ] = None,
+    out: Annotated[
+        list[Path] | None,
+        typer.Option(
+            "--out",
+            help="File for it: .html, a page; .prom, metrics in the OpenMetrics format. One that is there is replaced.",
+        ),
+    ] = None,
+    language: Annotated[str, typer.Option(help="Language of the page: en or nl.")] = "en",
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Show all audits: when each was looked at last, with which answer, and when the next look is due.
+
+    \b
+    Example:  bdt overview
+              bdt overview /srv/audits --out audits.html --out /var/lib/node_exporter/bdt.prom
+    """
+    from bdt_pipeline.commands.show_overview import show_overview
+
+    show_overview(storage, out or [], language)
+
+
+@app.command()
+@_reported
 def schema() -> None:
     """Print the JSON Schema of specifications, for editors that complete and check YAML.
 

@@ -83,7 +83,8 @@ def top_words(
     of the topic that its texts are mostly about; two clusters can share one.
 
     English stop words do not count, nor those to `exclude`, such as names of groups, which would head every list.
-    Ties are in the order of the alphabet. Words in fewer than 5 rows are not shown. DataError unless there is one text
+    Ties are in the order of the alphabet. Words in fewer than 5 rows are not shown, nor those that no larger share of
+    a cluster's rows has than of all others: what every row says sets none apart. DataError unless there is one text
     per label; SpecError for an unknown method.
     """
     from sklearn.feature_extraction.text import CountVectorizer
@@ -103,21 +104,21 @@ def top_words(
         return ((),) * clusters
     words = vectorizer.get_feature_names_out()
     unwanted = {one.lower() for one in exclude}
-    shown = np.asarray((counts > 0).sum(axis=0)).ravel() >= MIN_WORD_ROWS
-    shown &= np.array([word not in unwanted for word in words])
-    counts, words = counts[:, np.flatnonzero(shown)], words[shown]
+    enough = np.asarray((counts > 0).sum(axis=0)).ravel() >= MIN_WORD_ROWS
+    enough &= np.array([word not in unwanted for word in words])
+    counts, words = counts[:, np.flatnonzero(enough)], words[enough]
     if not len(words):
         return ((),) * clusters
     weights = _lda(counts, labels, clusters) if method == "lda" else _ctfidf(counts, labels, clusters)
     rows = _per_cluster((counts > 0).astype(np.int64), labels, clusters)
-    return tuple(
-        tuple(
-            Word(str(words[i]), float(weights[label, i]), int(rows[label, i]))
-            for i in np.lexsort((words, -weights[label]))[:n_words]
-            if rows[label, i]
-        )
-        for label in range(clusters)
-    )
+    inside = np.bincount(labels, minlength=clusters)[:, None]
+    more_often = rows * (len(labels) - inside) > (rows.sum(axis=0) - rows) * inside
+    typical: list[tuple[Word, ...]] = []
+    for label in range(clusters):
+        ranked = [i for i in np.lexsort((words, -weights[label])).tolist() if more_often[label, i]]
+        shown = (Word(str(words[i]), float(weights[label, i]), int(rows[label, i])) for i in ranked[:n_words])
+        typical.append(tuple(shown))
+    return tuple(typical)
 
 
 def nearest_rows(

@@ -65,11 +65,10 @@ def history_of(name: str, root: UPath) -> tuple[History, list[Text]]:
     SourceError
         No batch is stored.
     """
-    from bdt_core.history import follow
     from bdt_pipeline.resources.history_store import FOLDER, HistoryStore
 
-    batches, remarks = HistoryStore(root, name).read()
-    if not batches:
+    history, remarks = HistoryStore(root, name).follow()
+    if history is None:
         known = _audits(root, FOLDER)
         hint = did_you_mean(name, known) if known else "No audit has a history there."
         raise SourceError(
@@ -77,8 +76,7 @@ def history_of(name: str, root: UPath) -> tuple[History, list[Text]]:
             f"{name}/bias_history and by bdt gate when an audit with declared groups runs; --storage names another "
             "place."
         )
-    latest = max(batches, key=lambda one: (one.time, one.id))
-    return follow(batches, latest.counts.spec), remarks
+    return history, remarks
 
 
 def _root(storage: str | None) -> UPath:

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from upath import UPath
 
     from bdt_core.fairness.declared_groups import GroupCounts
-    from bdt_core.history import Batch
+    from bdt_core.history import Batch, History
 
 FOLDER = "history"
 _EXTENSION = ".json"
@@ -114,6 +114,24 @@ class HistoryStore:
                 if batch.time > now + _SKEW:
                     remarks.append(say(_AHEAD, batch=AsItIs(batch.id), time=AsItIs(f"{batch.time:%Y-%m-%d %H:%M} UTC")))
         return batches, remarks
+
+    def follow(self) -> tuple[History | None, list[Text]]:
+        """What all batches show together, under the specification of the latest, and remarks as of `read`.
+
+        None where there is no batch.
+
+        Raises
+        ------
+        SourceError
+            The folder cannot be listed.
+        """
+        from bdt_core.history import follow
+
+        batches, remarks = self.read()
+        if not batches:
+            return None, remarks
+        latest = max(batches, key=lambda one: (one.time, one.id))
+        return follow(batches, latest.counts.spec), remarks
 
     def _path(self, id: str) -> UPath:  # noqa: A002 - the batch's own word
         return self.folder / file_name(id)

@@ -30,7 +30,7 @@ def test_class_based_tf_idf_by_hand():
 
 def test_topics_of_latent_dirichlet_allocation():
     first, second = top_words(TEXTS, LABELS, method="lda", n_words=2)
-    assert {word.word for word in first} <= {"dogs", "cats", "night"}
+    assert {word.word for word in first} <= {"dogs", "cats", "night", "bark", "sleep", "chase"}
     assert {word.word for word in second} <= {"stocks", "fell", "bonds", "rose", "fast"}
 
 
@@ -48,6 +48,18 @@ def test_words_that_are_not_shown():
     assert not shown & {"secret", "dogs", "at", "all"}
     assert top_words(["the", "a"], np.array([0, 1])) == ((), ())
     assert top_words(["one word"] * 3, np.array([0, 0, 1])) == ((), ())  # in fewer than five rows
+
+
+@pytest.mark.parametrize("method", ["ctfidf", "lda"])
+def test_a_word_of_every_row_sets_no_cluster_apart(method):
+    """It is in all clusters alike, and would head every list for being said so often."""
+    texts = [f"comment comment comment {text}" for text in TEXTS]
+    some = [f"{text} weekly" if i % 3 == 0 else text for i, text in enumerate(texts)]  # a third of either cluster
+    for words, others in zip(top_words(some, LABELS, method=method), top_words(TEXTS, LABELS), strict=True):
+        assert {one.word for one in words} == {one.word for one in others}
+    more = [f"{text} weekly" if i % 3 == 0 or i == 1 else text for i, text in enumerate(texts)]
+    assert "weekly" in {one.word for one in top_words(more, LABELS, method=method)[0]}
+    assert "weekly" not in {one.word for one in top_words(more, LABELS, method=method)[1]}
 
 
 def test_what_is_refused():

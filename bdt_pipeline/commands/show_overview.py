@@ -1,0 +1,67 @@
+"""``bdt overview``: all audits of a storage, or of a folder of reports."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+from bdt_core.errors import SourceError, SpecError, did_you_mean
+from bdt_core.report.known_audit import KnownAudit
+from bdt_core.report.openmetrics import openmetrics
+from bdt_core.report.overview import overview_as_page
+from bdt_core.spec.language import LANGUAGES
+from bdt_pipeline.commands.console import REPORTS, console, show_files, show_notes, shown, verdict_word, write_file
+from bdt_pipeline.resources.known_audits import known_audits
+from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_named
+
+_FORMS: dict[str, Callable[[Sequence[KnownAudit], str], str]] = {
+    ".html": lambda audits, language: overview_as_page(audits, datetime.now(UTC), language).html(),
+    ".prom": lambda audits, _: openmetrics(audits),
+}
+
+
+def show_overview(storage: str | None, out: Sequence[Path], language: str) -> None:
+    """Print all audits, and write the files.
+
+    Parameters
+    ----------
+    storage : str, optional
+        Folder or URL; by default ``BDT_STORAGE``, else the storage of the Dagster instance at ``DAGSTER_HOME``, else
+        ``bdt-reports``.
+    out : sequence of Path
+        Files, each in the form that its ending says; what is there already is replaced.
+    language : str
+        Of the page.
+
+    Raises
+    ------
+    SourceError
+        No audit is known there.
+    SpecError
+        An ending or the language is unknown.
+    OutputError
+        A file cannot be written.
+    """
+    if language not in LANGUAGES:
+        raise SpecError(f'--language: there is no "{language}". {did_you_mean(language, LANGUAGES)}')
+    for path in out:
+        if path.suffix.lower() not in _FORMS:
+            raise SpecError(f"The overview is written as {' or '.join(_FORMS)}; found {path.name}.")
+    root = storage_named(storage or (None if storage_named(None) else str(REPORTS)))
+    assert root is not None  # it was given
+    audits, remarks = known_audits(root)
+    if not audits:
+        raise SourceError(
+            f"No audit is known in {root}. Name the audits' storage, or a folder of reports, or set {STORAGE_VARIABLE}."
+        )
+    to = console()
+    for audit in audits:
+        word = verdict_word(audit.verdict) if audit.verdict else "-"
+        looked, due = (f"{time:%Y-%m-%d %H:%M}" if time else "-" for time in (audit.looked, audit.due))
+        to.print(f"{shown(audit.name)}: {word}, {looked}, due {due}", soft_wrap=True)
+    show_notes(to, remarks)
+    for path in out:
+        write_file(path, _FORMS[path.suffix.lower()](audits, language).encode())
+    if out:
+        show_files(to, "Overview", out)

@@ -1,0 +1,145 @@
+"""``bdt overview``: all audits of a storage or of a folder of reports, and their metrics for who watches."""
+
+from __future__ import annotations
+
+import datetime
+import html
+import json
+import os
+from pathlib import Path
+
+import dagster as dg
+import pytest
+from typer.testing import CliRunner
+from upath import UPath
+
+from bdt_core.history import difference_finding, follow
+from bdt_core.report.known_audit import KnownAudit
+from bdt_core.report.overview import overview_as_page
+from bdt_pipeline import build_overview_asset
+from bdt_pipeline.cli import app
+from bdt_pipeline.resources.known_audits import known_audits
+from tests.core.history.made_batches import days, history_spec
+from tests.core.history.test_trend_drift_and_limits import EQUAL, RATES, WORSE
+from tests.core.report.read_openmetrics import read_openmetrics
+from tests.core.sealed.test_cheating import FRAME
+
+SPEC = """name: loans
+source: {path: loans.csv}
+bias_variable: {derive: positive_prediction, prediction: refused, better: lower}
+groups: {prediction: refused, positive: 1}
+protected: [sex]
+gate: [{check: worst_group, max_difference: 0.05}]
+worst_groups: {permutations: 39}
+clustering: null
+slices: null
+freshness_hours: 24
+"""
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    for name in ("DAGSTER_HOME", "BDT_STORAGE", "BDT_LOOKS"):
+        monkeypatch.delenv(name, raising=False)
+    FRAME.to_csv("loans.csv", index=False)
+    (tmp_path / "loans.yaml").write_text(SPEC)
+    return tmp_path
+
+
+def run(*arguments: str, code: int = 0) -> str:
+    result = CliRunner().invoke(app, list(arguments))
+    assert result.exit_code == code, result.output
+    return result.output
+
+
+def test_reports_looks_and_batches_of_all_audits(folder: Path) -> None:
+    run("gate", "loans.yaml", "--report", "kept/first", "--storage", "kept", code=1)
+    (folder / "hiring.yaml").write_text(SPEC.replace("loans\n", "hiring\n").replace("0.05", "0.9"))
+    run("gate", "hiring.yaml", "--report", "kept/hiring-1", "--storage", "kept")
+    os.utime(folder / "kept" / "first" / "report.json", (2_000_000_000, 2_000_000_000))
+    (folder / "kept" / "broken").mkdir()
+    (folder / "kept" / "broken" / "report.json").write_text('{"schema_version": 2}')
+    told = run("overview", "kept", "--out", "metrics/bdt.prom")
+    assert "hiring: PASS, " in told
+    assert "loans: FAIL, 2033-05-18 03:33, due 2033-05-19 03:33" in told
+    assert "report.json holds no report and is left out." in told
+    read = read_openmetrics((folder / "metrics" / "bdt.prom").read_text())
+    for audit, verdict in (("hiring", "pass"), ("loans", "fail")):
+        assert read["bdt_audit_verdict"].of(audit=audit, verdict=verdict) == 1
+        assert read["bdt_history_batches"].of(audit=audit) == 1
+    rate = {"by": "sex", "group": "f", "metric": "selection_rate"}
+    refused = FRAME.loc[FRAME["sex"] == "f", "refused"].mean()
+    assert read["bdt_group_rate_ratio"].of(audit="loans", **rate) == pytest.approx(refused)
+    run("overview", "kept", "--out", "metrics/bdt.prom", "--out", "page.html")  # a file that is there is replaced
+    page = (folder / "page.html").read_text()
+    assert page.index("2033-05-18 03:33") < page.index("hiring")  # the worst answer first
+    assert "worst_group: Fail" in page
+    sentence = json.loads((folder / "kept" / "first" / "report.json").read_text())["verdict"]["sentence"]
+    assert html.escape(sentence, quote=False) in page
+    assert "overdue" not in page.split("<table")[1]
+    assert "loans: FAIL" in run("overview", "kept/first")
+
+
+def test_a_later_look_without_a_report_counts(folder: Path) -> None:
+    run("audit", "loans.yaml")
+    os.utime(folder / "bdt-reports" / "loans-1" / "report.json", (1_700_000_000, 1_700_000_000))
+    (folder / "loans.yaml").write_text(SPEC.replace("0.05", "0.9"))
+    run("gate", "loans.yaml")
+    (audit,), remarks = known_audits(UPath("bdt-reports"))
+    assert (audit.verdict, remarks) == ("pass", [])
+    assert audit.look is not None
+    assert audit.looked == datetime.datetime.fromisoformat(audit.look.began)
+    assert audit.due is not None
+    assert audit.due - audit.looked == datetime.timedelta(hours=24)
+    (folder / "loans.csv").write_text("age,sex\n1,f\n")
+    run("gate", "loans.yaml", code=2)
+    assert run("overview").startswith("loans: -, ")  # stopped: no answer
+
+
+def test_a_schedule_says_what_is_due(folder: Path) -> None:
+    (folder / "loans.yaml").write_text(SPEC.replace("freshness_hours: 24", 'schedule: "0 6 * * 1"'))
+    run("audit", "loans.yaml")
+    os.utime(folder / "bdt-reports" / "loans-1" / "report.json", (4_000_000_000, 4_000_000_000))
+    (audit,), _ = known_audits(UPath("bdt-reports"))
+    assert audit.due == datetime.datetime(2096, 10, 8, 6, tzinfo=datetime.UTC)
+
+
+def test_the_page_says_what_is_overdue_and_what_batches_show_together() -> None:
+    spec = history_spec(gate=RATES, groups={"reference": "m"}, freshness_hours=24)
+    history = follow(days(spec, [EQUAL] * 3 + [WORSE] * 40), spec)
+    due = datetime.datetime(2026, 2, 1, tzinfo=datetime.UTC)
+    audit = KnownAudit("<b>loans</b>", None, None, None, history, due)
+    later = overview_as_page([audit], due + datetime.timedelta(hours=1))
+    (row,) = later.data["audits"]
+    assert (row["verdict"], row["overdue"], row["due"]) == (None, True, "2026-02-01 00:00")
+    assert row["over_time"][0] == difference_finding(history).sentence
+    assert row["over_time"][0] in html.unescape(later.html())
+    assert "&lt;b&gt;loans" in later.html()
+    assert "<b>loans" not in later.html()
+    assert not overview_as_page([audit], due).data["audits"][0]["overdue"]
+    dutch = overview_as_page([audit], due + datetime.timedelta(hours=1), "nl").html()
+    assert "Alle onderzoeken" in dutch
+    assert "te laat" in dutch
+    assert "Last look" not in dutch
+    assert row["over_time"][0] not in html.unescape(dutch)
+
+
+def test_an_asset_shows_all_audits_of_an_instance(instance: dg.DagsterInstance, folder: Path) -> None:
+    storage = Path(instance.storage_directory())
+    run("gate", "loans.yaml", "--storage", str(storage), "--report", str(storage / "loans" / "reports" / "a"), code=1)
+    asset = build_overview_asset(deps=[dg.AssetKey(["loans", "bias_report"])])
+    for _ in range(2):  # each run replaces the files
+        made = dg.materialize([asset], instance=instance)
+        (shown,) = [one.metadata for one in made.asset_materializations_for_node("bias_audits")]
+        assert shown["answers"].value == {"loans": "fail"}
+    assert (storage / "bias_audits" / "overview.html").read_text().count("worst_group: Fail") == 1
+    read = read_openmetrics((storage / "bias_audits" / "overview.prom").read_text())
+    assert read["bdt_audit_verdict"].of(audit="loans", verdict="fail") == 1
+    assert [one.name for one in (storage / "bias_audits").iterdir() if one.suffix == ".tmp"] == []
+
+
+def test_what_is_not_there_is_named(folder: Path) -> None:
+    assert "No audit is known in bdt-reports" in run("overview", code=2)
+    assert "found x.csv" in run("overview", "--out", "x.csv", code=2)
+    assert 'there is no "fr"' in run("overview", "--language", "fr", code=2)
