@@ -41,6 +41,8 @@ FORMS: Mapping[str, str] = {
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _OF_REPORT = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'"
 """Beside the report's own policy: it is a page of nobody's, wherever it is opened."""
+EXAMPLE = "demo:compas"
+"""By its address: the specification that is saved then finds the table wherever it lies."""
 Handler = Callable[[Request], Awaitable[Response]]
 OTHER_OUTCOME = (
     "You have chosen another outcome, so the columns were looked at again. See whether all is right now, then start."
@@ -66,8 +68,8 @@ class Pages:
     def application(self) -> Starlette:
         """All pages, by their paths after the token."""
         actions: dict[str, Handler] = {
-            "table": self._take, "read": self._read, "answers": self._answer, "stop": self._stop, "back": self._back,
-            "forget": self._forget, "language": self._speak,
+            "table": self._take, "example": self._take_example, "read": self._read, "answers": self._answer,
+            "stop": self._stop, "back": self._back, "forget": self._forget, "language": self._speak,
         }  # fmt: skip
         return Starlette(
             routes=[
@@ -113,6 +115,10 @@ class Pages:
             folder.rmdir()
             raise
         self.visit.take(folder, name)
+        return _home()
+
+    async def _take_example(self, _request: Request) -> Response:
+        self.visit.take(self.visit.new_folder(), EXAMPLE)
         return _home()
 
     async def _read(self, request: Request) -> Response:

@@ -87,6 +87,11 @@ class Visit:
         return name_of(self.table or "")
 
     @property
+    def is_address(self) -> bool:
+        """Whether the table is named by where it is, and not a file that lies beside the specification."""
+        return ":" in (self.table or "")  # of which no file's name has any (`safe_name`)
+
+    @property
     def spec_file(self) -> str:
         """Name of the specification's file."""
         file = f"{self.name}.yaml"
