@@ -18,9 +18,9 @@ from starlette.routing import Route
 
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
-from bdt_core.said import changed, joined
+from bdt_core.said import changed
 from bdt_core.spec import LANGUAGES
-from bdt_core.words import printable
+from bdt_core.words import printable, size
 from bdt_pipeline.local_page.child import problem_of
 from bdt_pipeline.local_page.language import PageLanguage, language, wanted_language
 from bdt_pipeline.local_page.upload import TooLargeError, received
@@ -217,15 +217,17 @@ def draw(visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", no
 
 def _questions(answers: Answers, spoken: PageLanguage) -> dict[str, Any]:
     """What the questions are drawn from."""
+    from bdt_core.verdict.kinds import DEFAULT_LIMIT_TWO_VALUED
     from bdt_pipeline.local_page.answers import choice_of, levels_of, numbers_of
     from bdt_pipeline.local_page.outcomes import outcome_in_words
-    from bdt_pipeline.proposed.proposal_in_words import reach_in_words
+    from bdt_pipeline.proposed.proposal_in_words import limit_in_words
 
     glance = answers.glance
     return {
         "answers": answers,
         "proposal": answers.proposal,
-        "reach": joined(reach_in_words(answers.proposal.reach), " "),
+        "settled": limit_in_words(answers.proposal.reach),
+        "default_limit": spoken.said(size(DEFAULT_LIMIT_TWO_VALUED, "rate")),
         "outcomes": [
             (choice_of(one.settings), outcome_in_words(one, glance, spoken), one.why) for one in answers.outcomes
         ],

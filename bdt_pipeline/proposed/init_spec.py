@@ -98,6 +98,7 @@ def spec_text(
     language: str | None = None,
     labels: Mapping[str, Mapping[str, Any]] | None = None,
     about: Mapping[str, str] | None = None,
+    max_difference: float | None = None,
 ) -> str:
     """The specification as commented YAML.
 
@@ -115,6 +116,8 @@ def spec_text(
         Of the report.
     labels, about : mapping, optional
         Names for readers and what no table says, where somebody said it.
+    max_difference : float, optional
+        Limit on the worst group, where somebody set one.
 
     Examples
     --------
@@ -134,6 +137,7 @@ def spec_text(
         language=language,
         labels=labels or {},
         about=about or {},
+        max_difference=max_difference,
         proposal=proposal,
         bias=proposal.measured.settings,
         features=proposal.of_role("feature", "left out"),
