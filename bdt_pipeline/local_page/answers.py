@@ -27,7 +27,7 @@ from bdt_core.proposal import (
     proposed,
 )
 from bdt_core.said import Column, say
-from bdt_core.spec import Better, BiasVariable
+from bdt_core.spec import Better, BiasVariable, Clustering
 from bdt_core.spec.names_file import names_in
 from bdt_pipeline.proposed.init_spec import spec_text
 from bdt_pipeline.proposed.named_table import name_of
@@ -40,6 +40,8 @@ ROLES: Mapping[Use, Role] = {
     "left out": "left out",
 }  # fmt: skip
 _LARGEST = 10**15
+_ITERATIONS = Clustering().max_iter
+LARGEST_SMALLEST, MOST_ITERATIONS = 20, 100
 ABOUT = ("system", "tested_on", "tester")
 """Keys of ``about`` that the page asks for."""
 
@@ -66,6 +68,10 @@ class Answers:
     limit : str
         Difference from which on it must be explained, as a person wrote it: in points of 100 where a share of people is
         measured; nothing where nobody set one.
+    smallest : int
+        Percent of the people of the smallest cluster; 0 for the default.
+    iterations : int
+        Splits that the clustering tries.
     """
 
     glance: Glance
@@ -76,6 +82,14 @@ class Answers:
     labels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
     limit: str = ""
+    smallest: int = 0
+    iterations: int = _ITERATIONS
+
+    @property
+    def clustering(self) -> dict[str, float]:
+        """What differs from the defaults of ``clustering``."""
+        size = {"min_cluster_size": self.smallest / 100} if self.smallest else {}
+        return size | ({"max_iter": self.iterations} if self.iterations != _ITERATIONS else {})
 
     @property
     def max_difference(self) -> float | None:
@@ -105,7 +119,8 @@ class Answers:
         form : mapping of str to str
             ``outcome`` is a choice as of `choice_of`, or the name of one of the selections beside it; ``better``;
             ``use-N`` of column N; ``name-N`` and ``level-N-P``, names of column N and its level P; ``names``, lines of
-            a file of names; ``limit``; and the keys of `ABOUT`.
+            a file of names; ``limit``; ``smallest`` and ``iterations``; and the keys of
+            `ABOUT`.
 
         Returns
         -------
@@ -149,7 +164,10 @@ class Answers:
         person = people[0] if people else None
         is_same_unit = proposal.reach.is_rate == self.proposal.reach.is_rate
         limit = self._limit(form) if is_same_unit else ""
-        return Answers(self.glance, proposal, said, legitimate, person, labels, about, limit), is_other
+        smallest = _whole(form, "smallest", self.smallest, 0, LARGEST_SMALLEST)
+        iterations = _whole(form, "iterations", self.iterations, 1, MOST_ITERATIONS)
+        answers = Answers(self.glance, proposal, said, legitimate, person, labels, about, limit, smallest, iterations)
+        return answers, is_other
 
     def refuse_unanswered(self) -> None:
         """Raise SpecError where nobody has said which way is worse, and nothing in the table does."""
@@ -171,6 +189,7 @@ class Answers:
             labels=self.labels,
             about=self.about,
             max_difference=self.max_difference,
+            clustering=self.clustering,
         )
 
     def _uses(self, form: Form) -> Iterator[tuple[str, Use]]:
@@ -278,6 +297,14 @@ class Answers:
         if form.get(name) not in known:
             raise SpecError("This is no value of this table. Choose one of those on the page.")
         return known[form[name]]
+
+
+def _whole(form: Form, name: str, before: int, least: int, most: int) -> int:
+    """A whole number of a form, within its range."""
+    asked = form.get(name, str(before))
+    if re.fullmatch("[0-9]{1,3}", asked) is None or not least <= int(asked) <= most:
+        raise SpecError("This is no number that the page offers. Choose one of those on the page.")
+    return int(asked)
 
 
 def choice_of(settings: BiasVariable) -> str:

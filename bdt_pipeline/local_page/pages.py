@@ -21,7 +21,7 @@ from bdt_core.harmless import harmless
 from bdt_core.said import changed
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import printable, size
-from bdt_pipeline.local_page.child import problem_of
+from bdt_pipeline.local_page.child import MEMBERS, problem_of
 from bdt_pipeline.local_page.language import PageLanguage, language, wanted_language
 from bdt_pipeline.local_page.upload import TooLargeError, received
 from bdt_pipeline.local_page.visit import BusyError, Visit
@@ -76,6 +76,7 @@ class Pages:
                 Route("/", self._show),
                 Route("/progress", self._progress),
                 Route("/audit.yaml", self._spec),
+                Route(f"/{MEMBERS}", self._members),
                 *(Route(f"/report.{form}", self._report) for form in FORMS),
                 Route("/{file}", self._file),
                 *(Route(f"/{name}", self._guarded(act), methods=["POST"]) for name, act in actions.items()),
@@ -161,6 +162,12 @@ class Pages:
             return _nothing()
         return Response(self.visit.spec, media_type="application/yaml", headers=_saved_as(self.visit.spec_file))
 
+    async def _members(self, _request: Request) -> Response:
+        file = self.visit.members
+        if file is None:
+            return _nothing()
+        return FileResponse(file, media_type="text/csv", headers=_saved_as(f"{self.visit.name}-{MEMBERS}"))
+
     async def _report(self, request: Request) -> Response:
         form = request.url.path.rpartition(".")[2]
         if self.visit.place != "report" or self.visit.report is None:
@@ -218,7 +225,7 @@ def draw(visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", no
 def _questions(answers: Answers, spoken: PageLanguage) -> dict[str, Any]:
     """What the questions are drawn from."""
     from bdt_core.verdict.kinds import DEFAULT_LIMIT_TWO_VALUED
-    from bdt_pipeline.local_page.answers import choice_of, levels_of, numbers_of
+    from bdt_pipeline.local_page.answers import LARGEST_SMALLEST, MOST_ITERATIONS, choice_of, levels_of, numbers_of
     from bdt_pipeline.local_page.outcomes import outcome_in_words
     from bdt_pipeline.proposed.proposal_in_words import limit_in_words
 
@@ -233,6 +240,7 @@ def _questions(answers: Answers, spoken: PageLanguage) -> dict[str, Any]:
         ],
         "levels": levels_of(glance),
         "numbers": numbers_of(glance),
+        "most_of": {"smallest": LARGEST_SMALLEST, "iterations": MOST_ITERATIONS},
     }
 
 

@@ -169,6 +169,20 @@ def test_a_limit_that_is_no_difference_is_refused(given: Answers, limit: str) ->
     assert english_in(error.value.sentence) == set()
 
 
+def test_the_sliders_are_those_of_the_clustering(given: Answers) -> None:
+    assert "clustering" not in spec_of(given.changed(form_of(given, smallest="0", iterations="10"))[0])
+    changed, _ = given.changed(form_of(given, smallest="7", iterations="25"))
+    assert spec_of(changed)["clustering"] == {"min_cluster_size": 0.07, "max_iter": 25}
+    values = {one.get("name"): one for tag, one in Reader(page_of(changed)).tags if one.get("type") == "range"}
+    assert {name: one["value"] for name, one in values.items()} == {"smallest": "7", "iterations": "25"}
+    again, _ = changed.changed(form_of(changed))  # an answer stays
+    assert spec_of(again)["clustering"] == {"min_cluster_size": 0.07, "max_iter": 25}
+    for name, one in values.items():
+        for beyond in (int(str(one["min"])) - 1, int(str(one["max"])) + 1, "", "x"):
+            with pytest.raises(SpecError, match="no number that the page offers"):
+                given.changed(form_of(given, **{name: str(beyond)}))
+
+
 def test_answers_can_be_taken_back(given: Answers) -> None:
     changed, _ = given.changed(form_of(given, region="protected", age="legitimate", person_id="person"))
     back, _ = changed.changed(form_of(changed, region="feature", age="feature", person_id="left out"))
