@@ -196,7 +196,7 @@ def open_page(
     max_size: Annotated[int, typer.Option(min=1, help="Largest file that the page takes, in MB.")] = 500,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
-    """Audit a table on a page in the browser: drop a file, answer three questions, read the report.
+    """Audit a table on a page in the browser: drop a file, answer four questions, read the report.
 
     The page is on this machine only, in English and Dutch; files lie in a temporary folder that goes with it. It shows
     what it took for what, as `bdt init` does, and gives the specification that makes the report again.

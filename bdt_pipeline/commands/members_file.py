@@ -51,7 +51,7 @@ def _unwritable(path: Path, error: OSError) -> OutputError:
     return OutputError(f"--members cannot be written to {path}: {error.strerror}. Name another file.")
 
 
-def write_members(result: AuditResult, stream: TextIO, path: Path) -> None:
+def write_members(result: AuditResult, stream: TextIO, path: Path, *, by_number: bool = False) -> None:
     """Write a row for each row of the audit's source, read again batch by batch.
 
     Parameters
@@ -62,6 +62,8 @@ def write_members(result: AuditResult, stream: TextIO, path: Path) -> None:
         ``audited``, ``cluster``, and 1 or 0 for each finding.
     path : Path
         Where that is, for messages.
+    by_number : bool, default False
+        Whether rows are numbered where there is a ``split.key``, too: nothing of the table is in the file then.
 
     Raises
     ------
@@ -78,7 +80,7 @@ def write_members(result: AuditResult, stream: TextIO, path: Path) -> None:
         for batch in batches:
             members = result.members(batch, as_read=True)
             members = members.astype(int)
-            key = spec.split.key
+            key = None if by_number else spec.split.key
             values = range(rows + 1, rows + len(batch) + 1) if key is None else batch[key].to_numpy()
             members.insert(0, ROW if key is None else key, values)
             named = members.set_axis([harmless_cell(harmless(str(name))) for name in members.columns], axis="columns")

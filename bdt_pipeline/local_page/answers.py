@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from decimal import Decimal
 from typing import Any, Literal, cast, get_args
 
 from pydantic import ValidationError
@@ -25,7 +27,7 @@ from bdt_core.proposal import (
     proposed,
 )
 from bdt_core.said import Column, say
-from bdt_core.spec import Better, BiasVariable
+from bdt_core.spec import Better, BiasVariable, Clustering
 from bdt_core.spec.names_file import names_in
 from bdt_pipeline.proposed.init_spec import spec_text
 from bdt_pipeline.proposed.named_table import name_of
@@ -37,6 +39,9 @@ ROLES: Mapping[Use, Role] = {
     "feature": "feature", "protected": "protected", "legitimate": "feature", "person": "left out",
     "left out": "left out",
 }  # fmt: skip
+_LARGEST = 10**15
+_ITERATIONS = Clustering().max_iter
+LARGEST_SMALLEST, MOST_ITERATIONS = 20, 100
 ABOUT = ("system", "tested_on", "tester")
 """Keys of ``about`` that the page asks for."""
 
@@ -60,6 +65,13 @@ class Answers:
         Names for readers, as in a specification.
     about : dict of str to str
         What no table says, by `ABOUT`.
+    limit : str
+        Difference from which on it must be explained, as a person wrote it: in points of 100 where a share of people is
+        measured; nothing where nobody set one.
+    smallest : int
+        Percent of the people of the smallest cluster; 0 for the default.
+    iterations : int
+        Splits that the clustering tries.
     """
 
     glance: Glance
@@ -69,6 +81,22 @@ class Answers:
     person: str | None = None
     labels: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
     about: Mapping[str, str] = field(default_factory=dict)
+    limit: str = ""
+    smallest: int = 0
+    iterations: int = _ITERATIONS
+
+    @property
+    def clustering(self) -> dict[str, float]:
+        """What differs from the defaults of ``clustering``."""
+        size = {"min_cluster_size": self.smallest / 100} if self.smallest else {}
+        return size | ({"max_iter": self.iterations} if self.iterations != _ITERATIONS else {})
+
+    @property
+    def max_difference(self) -> float | None:
+        """The limit of the gate, in units of what is measured; None for the default."""
+        if not self.limit:
+            return None
+        return float(Decimal(self.limit) / 100 if self.proposal.reach.is_rate else Decimal(self.limit))
 
     @property
     def outcomes(self) -> tuple[Measured, ...]:
@@ -91,7 +119,8 @@ class Answers:
         form : mapping of str to str
             ``outcome`` is a choice as of `choice_of`, or the name of one of the selections beside it; ``better``;
             ``use-N`` of column N; ``name-N`` and ``level-N-P``, names of column N and its level P; ``names``, lines of
-            a file of names; and the keys of `ABOUT`.
+            a file of names; ``limit``; ``smallest`` and ``iterations``; and the keys of
+            `ABOUT`.
 
         Returns
         -------
@@ -133,7 +162,12 @@ class Answers:
                 )
             )
         person = people[0] if people else None
-        return Answers(self.glance, proposal, said, legitimate, person, labels, about), is_other
+        is_same_unit = proposal.reach.is_rate == self.proposal.reach.is_rate
+        limit = self._limit(form) if is_same_unit else ""
+        smallest = _whole(form, "smallest", self.smallest, 0, LARGEST_SMALLEST)
+        iterations = _whole(form, "iterations", self.iterations, 1, MOST_ITERATIONS)
+        answers = Answers(self.glance, proposal, said, legitimate, person, labels, about, limit, smallest, iterations)
+        return answers, is_other
 
     def refuse_unanswered(self) -> None:
         """Raise SpecError where nobody has said which way is worse, and nothing in the table does."""
@@ -154,6 +188,8 @@ class Answers:
             language=language,
             labels=self.labels,
             about=self.about,
+            max_difference=self.max_difference,
+            clustering=self.clustering,
         )
 
     def _uses(self, form: Form) -> Iterator[tuple[str, Use]]:
@@ -195,6 +231,19 @@ class Answers:
             if name or levels:
                 labels[column] = ({"name": name} if name else {}) | ({"levels": levels} if levels else {})
         return labels
+
+    def _limit(self, form: Form) -> str:
+        """A difference as a number with a point; people write commas, too."""
+        asked = form.get("limit", self.limit).strip().replace(",", ".")
+        if not asked:
+            return ""
+        most = 100 if self.proposal.reach.is_rate else _LARGEST
+        if re.fullmatch(r"[0-9]{1,15}(\.[0-9]{1,15})?", asked) is None or Decimal(asked) > most:
+            raise SpecError(
+                "The difference of question 4 is a number such as 5 or 2.5, and of points at most 100. Leave it empty "
+                "for the default."
+            )
+        return asked
 
     def _outcome(self, form: Form) -> BiasVariable:
         match form.get("outcome", ""):
@@ -248,6 +297,14 @@ class Answers:
         if form.get(name) not in known:
             raise SpecError("This is no value of this table. Choose one of those on the page.")
         return known[form[name]]
+
+
+def _whole(form: Form, name: str, before: int, least: int, most: int) -> int:
+    """A whole number of a form, within its range."""
+    asked = form.get(name, str(before))
+    if re.fullmatch("[0-9]{1,3}", asked) is None or not least <= int(asked) <= most:
+        raise SpecError("This is no number that the page offers. Choose one of those on the page.")
+    return int(asked)
 
 
 def choice_of(settings: BiasVariable) -> str:

@@ -28,6 +28,10 @@ _PRIVATE = 0o077
 """What others must not do with files that hold rows, or a report."""
 
 
+MEMBERS = "members.csv"
+_NO_MEMBERS = "Who is in which finding could not be written: the table could not be read again as it was."
+
+
 @dataclass(frozen=True)
 class Step:
     """How far a stage is; 0 steps done where it begins."""
@@ -123,6 +127,7 @@ class Audit:
         from bdt_core.audit import audit
         from bdt_core.sealed.looking import looking
         from bdt_core.spec import load_spec
+        from bdt_pipeline.commands.members_file import members_file, write_members
 
         def notice(sentence: str) -> None:
             tell(Notice(sentence))
@@ -137,6 +142,12 @@ class Audit:
                 notice=notice,
             ).recorded(look)
         result.write(Path(self.folder), notice=notice)
+        members = Path(self.folder) / MEMBERS
+        try:
+            with members_file(members) as stream:
+                write_members(result, stream, members, by_number=True)
+        except (BDTError, OSError):  # the report is there all the same
+            notice(_NO_MEMBERS)
         return Written()
 
 

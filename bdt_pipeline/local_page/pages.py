@@ -18,10 +18,10 @@ from starlette.routing import Route
 
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
-from bdt_core.said import changed, joined
+from bdt_core.said import changed
 from bdt_core.spec import LANGUAGES
-from bdt_core.words import printable
-from bdt_pipeline.local_page.child import problem_of
+from bdt_core.words import printable, size
+from bdt_pipeline.local_page.child import MEMBERS, problem_of
 from bdt_pipeline.local_page.language import PageLanguage, language, wanted_language
 from bdt_pipeline.local_page.upload import TooLargeError, received
 from bdt_pipeline.local_page.visit import BusyError, Visit
@@ -41,6 +41,8 @@ FORMS: Mapping[str, str] = {
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 _OF_REPORT = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'"
 """Beside the report's own policy: it is a page of nobody's, wherever it is opened."""
+EXAMPLE = "demo:compas"
+"""By its address: the specification that is saved then finds the table wherever it lies."""
 Handler = Callable[[Request], Awaitable[Response]]
 OTHER_OUTCOME = (
     "You have chosen another outcome, so the columns were looked at again. See whether all is right now, then start."
@@ -66,14 +68,15 @@ class Pages:
     def application(self) -> Starlette:
         """All pages, by their paths after the token."""
         actions: dict[str, Handler] = {
-            "table": self._take, "read": self._read, "answers": self._answer, "stop": self._stop, "back": self._back,
-            "forget": self._forget, "language": self._speak,
+            "table": self._take, "example": self._take_example, "read": self._read, "answers": self._answer,
+            "stop": self._stop, "back": self._back, "forget": self._forget, "language": self._speak,
         }  # fmt: skip
         return Starlette(
             routes=[
                 Route("/", self._show),
                 Route("/progress", self._progress),
                 Route("/audit.yaml", self._spec),
+                Route(f"/{MEMBERS}", self._members),
                 *(Route(f"/report.{form}", self._report) for form in FORMS),
                 Route("/{file}", self._file),
                 *(Route(f"/{name}", self._guarded(act), methods=["POST"]) for name, act in actions.items()),
@@ -115,6 +118,10 @@ class Pages:
         self.visit.take(folder, name)
         return _home()
 
+    async def _take_example(self, _request: Request) -> Response:
+        self.visit.take(self.visit.new_folder(), EXAMPLE)
+        return _home()
+
     async def _read(self, request: Request) -> Response:
         self.visit.read(await _form(request))
         return _home()
@@ -154,6 +161,12 @@ class Pages:
         if not self.visit.spec:
             return _nothing()
         return Response(self.visit.spec, media_type="application/yaml", headers=_saved_as(self.visit.spec_file))
+
+    async def _members(self, _request: Request) -> Response:
+        file = self.visit.members
+        if file is None:
+            return _nothing()
+        return FileResponse(file, media_type="text/csv", headers=_saved_as(f"{self.visit.name}-{MEMBERS}"))
 
     async def _report(self, request: Request) -> Response:
         form = request.url.path.rpartition(".")[2]
@@ -211,20 +224,23 @@ def draw(visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", no
 
 def _questions(answers: Answers, spoken: PageLanguage) -> dict[str, Any]:
     """What the questions are drawn from."""
-    from bdt_pipeline.local_page.answers import choice_of, levels_of, numbers_of
+    from bdt_core.verdict.kinds import DEFAULT_LIMIT_TWO_VALUED
+    from bdt_pipeline.local_page.answers import LARGEST_SMALLEST, MOST_ITERATIONS, choice_of, levels_of, numbers_of
     from bdt_pipeline.local_page.outcomes import outcome_in_words
-    from bdt_pipeline.proposed.proposal_in_words import reach_in_words
+    from bdt_pipeline.proposed.proposal_in_words import limit_in_words
 
     glance = answers.glance
     return {
         "answers": answers,
         "proposal": answers.proposal,
-        "reach": joined(reach_in_words(answers.proposal.reach), " "),
+        "settled": limit_in_words(answers.proposal.reach),
+        "default_limit": spoken.said(size(DEFAULT_LIMIT_TWO_VALUED, "rate")),
         "outcomes": [
             (choice_of(one.settings), outcome_in_words(one, glance, spoken), one.why) for one in answers.outcomes
         ],
         "levels": levels_of(glance),
         "numbers": numbers_of(glance),
+        "most_of": {"smallest": LARGEST_SMALLEST, "iterations": MOST_ITERATIONS},
     }
 
 

@@ -16,7 +16,7 @@ from bdt_core.errors import BDTError, OutputError
 from bdt_core.spec import parse_spec
 from bdt_core.stages import titles_of
 from bdt_pipeline.commands.console import REPORTS
-from bdt_pipeline.local_page.child import Audit, Failure, Look, Looked, Written
+from bdt_pipeline.local_page.child import MEMBERS, Audit, Failure, Look, Looked, Written
 from bdt_pipeline.local_page.upload import private, safe_name
 from bdt_pipeline.local_page.work import Work
 from bdt_pipeline.proposed.named_table import name_of, source_of
@@ -87,10 +87,21 @@ class Visit:
         return name_of(self.table or "")
 
     @property
+    def is_address(self) -> bool:
+        """Whether the table is named by where it is, and not a file that lies beside the specification."""
+        return ":" in (self.table or "")  # of which no file's name has any (`safe_name`)
+
+    @property
     def spec_file(self) -> str:
         """Name of the specification's file."""
         file = f"{self.name}.yaml"
         return f"audit-of-{file}" if file == self.table else file
+
+    @property
+    def members(self) -> Path | None:
+        """The file that says who is in which finding; None where there is none."""
+        file = self.report / MEMBERS if self.place == "report" and self.report is not None else None
+        return file if file is not None and file.is_file() else None
 
     def new_folder(self) -> Path:
         """A folder for a table that is about to arrive.

@@ -98,6 +98,8 @@ def spec_text(
     language: str | None = None,
     labels: Mapping[str, Mapping[str, Any]] | None = None,
     about: Mapping[str, str] | None = None,
+    max_difference: float | None = None,
+    clustering: Mapping[str, float] | None = None,
 ) -> str:
     """The specification as commented YAML.
 
@@ -115,6 +117,10 @@ def spec_text(
         Of the report.
     labels, about : mapping, optional
         Names for readers and what no table says, where somebody said it.
+    max_difference : float, optional
+        Limit on the worst group, where somebody set one.
+    clustering : mapping, optional
+        Settings of the clustering, where somebody chose them.
 
     Examples
     --------
@@ -130,10 +136,11 @@ def spec_text(
         source={"path": path, **(reading or {})},
         legitimate=legitimate,
         person=person,
-        settings=_of_persons(proposal.settings, person),
+        settings=_of_persons(proposal.settings, person) | ({"clustering": dict(clustering)} if clustering else {}),
         language=language,
         labels=labels or {},
         about=about or {},
+        max_difference=max_difference,
         proposal=proposal,
         bias=proposal.measured.settings,
         features=proposal.of_role("feature", "left out"),

@@ -22,12 +22,14 @@ def reach_in_words(reach: Reach) -> list[str]:
 
     Examples
     --------
+    >>> import textwrap
     >>> for sentence in reach_in_words(Reach(20_000, 4_000, 0.1, 0.0544, True, 0.05, 0.0652)):
-    ...     print(sentence)
+    ...     print(textwrap.fill(sentence, 116))
     Of 20,000 rows 4,000 are kept for testing: a group of 10.0 % of the people shows a difference from 5.4 points.
-    If no group from 5.0 % of the people on fares worse, a limit on the worst group of about 6.5 points passes.
+    So many rows can rule out that any group from 5.0 % of the people on fares worse by more than about 6.5 points: a
+    smaller limit can be broken, and hardly be kept.
     """
-    return [_test_in_words(reach), *([_limit_in_words(reach)] if reach.is_rate else [])]
+    return [_test_in_words(reach), *limit_in_words(reach)]
 
 
 def _test_in_words(reach: Reach) -> str:
@@ -44,18 +46,27 @@ def _test_in_words(reach: Reach) -> str:
     )
 
 
-def _limit_in_words(reach: Reach) -> str:
+def limit_in_words(reach: Reach) -> list[str]:
+    """Which limit on the worst group so many rows can settle; nothing of what is no share of people."""
+    if not reach.is_rate:
+        return []
     share = words.percent(reach.ruled_out_from)
     if reach.settled_limit is None:
-        return say(
-            "No limit on the worst group passes: of so few rows groups from {share} of the people on are too small.",
+        return [
+            say(
+                "So few rows rule nothing out, as groups from {share} of the people on are too small: a limit can be "
+                "broken, and not be kept.",
+                share=share,
+            )
+        ]
+    return [
+        say(
+            "So many rows can rule out that any group from {share} of the people on fares worse by more than about "
+            "{size}: a smaller limit can be broken, and hardly be kept.",
             share=share,
+            size=words.size(reach.settled_limit, "rate"),
         )
-    return say(
-        "If no group from {share} of the people on fares worse, a limit on the worst group of about {size} passes.",
-        share=share,
-        size=words.size(reach.settled_limit, "rate"),
-    )
+    ]
 
 
 def measured_in_words(measured: Measured) -> str:

@@ -241,10 +241,11 @@ def test_init_says_which_limit_on_the_worst_group_the_rows_settle(bdt: Callable[
         table[:rows].to_csv(tmp_path / f"fines{rows}.csv", index=False)
         settled = settled_limit(rows, base_rate=table["fined"][:rows].mean(), share=0.05)
         sentence = (
-            "No limit on the worst group passes: of so few rows groups from 5.0 % of the people on are too small."
+            "So few rows rule nothing out, as groups from 5.0 % of the people on are too small: a limit can be broken, "
+            "and not be kept."
             if settled is None
-            else "If no group from 5.0 % of the people on fares worse, a limit on the worst group of about "
-            f"{100 * settled:.1f} points passes."
+            else "So many rows can rule out that any group from 5.0 % of the people on fares worse by more than about "
+            f"{100 * settled:.1f} points: a smaller limit can be broken, and hardly be kept."
         )
         assert (settled is None) == (rows == 400)
         result = bdt("init", f"fines{rows}.csv")

@@ -35,6 +35,9 @@
     names.addEventListener("change", async () => {
       if (names.files.length > 0) find("#names").value = await names.files[0].text();
     });
+    questions.addEventListener("input", ({ target }) => {
+      if (target.type === "range") target.nextElementSibling.textContent = target.value;
+    });
     questions.addEventListener("change", (event) => {
       const outcome = new FormData(questions).get("outcome");
       if (event.target.name === "outcome" && outcome !== begun && !ofOther.contains(event.target)) questions.requestSubmit(look);

@@ -136,6 +136,53 @@ def test_names_of_no_column_are_refused(given: Answers, lang: str) -> None:
         assert lang == "en" or language(lang).said(error.value.sentence) != str(error.value)
 
 
+@pytest.mark.parametrize(
+    ("asked", "limit"),
+    [("", None), ("7", 0.07), ("2,5", 0.025), ("0", 0.0), ("100", 1.0), ("5.0", 0.05), ("0.00001", 1e-7)],
+)
+def test_the_limit_is_that_of_the_specification(given: Answers, asked: str, limit: float | None) -> None:
+    changed, _ = given.changed(form_of(given, limit=asked))
+    expected = {"check": "worst_group", **({} if limit is None else {"max_difference": limit})}
+    assert spec_of(changed)["gate"] == [expected]
+    again, _ = changed.changed(form_of(changed))  # an answer stays
+    assert spec_of(again)["gate"] == [expected]
+    assert spec_of(again.changed(form_of(again, limit=""))[0])["gate"] == [{"check": "worst_group"}]
+
+
+def test_a_limit_is_in_the_unit_of_what_is_measured(given: Answers) -> None:
+    form = form_of(given, limit="40")
+    rate, _ = given.changed(form)
+    amount, is_other = rate.changed({**form, "outcome": "number", "number": "7"})
+    assert is_other
+    assert amount.limit == ""  # 40 points are no 40 euros
+    euros, _ = amount.changed(form_of(amount, limit="40"))
+    assert spec_of(euros)["gate"] == [{"check": "worst_group", "max_difference": 40.0}]
+    for page, unit in ((page_of(rate), "points (of 100)"), (page_of(euros), "in the unit of what is measured")):
+        assert unit in page
+        assert [attrs.get("value") for tag, attrs in Reader(page).tags if attrs.get("name") == "limit"] == ["40"]
+
+
+@pytest.mark.parametrize("limit", ["-1", "100.1", "1e3", "nan", "five", "5%", "٣", "9" * 400])
+def test_a_limit_that_is_no_difference_is_refused(given: Answers, limit: str) -> None:
+    with pytest.raises(SpecError, match="question 4") as error:
+        given.changed(form_of(given, limit=limit))
+    assert english_in(error.value.sentence) == set()
+
+
+def test_the_sliders_are_those_of_the_clustering(given: Answers) -> None:
+    assert "clustering" not in spec_of(given.changed(form_of(given, smallest="0", iterations="10"))[0])
+    changed, _ = given.changed(form_of(given, smallest="7", iterations="25"))
+    assert spec_of(changed)["clustering"] == {"min_cluster_size": 0.07, "max_iter": 25}
+    values = {one.get("name"): one for tag, one in Reader(page_of(changed)).tags if one.get("type") == "range"}
+    assert {name: one["value"] for name, one in values.items()} == {"smallest": "7", "iterations": "25"}
+    again, _ = changed.changed(form_of(changed))  # an answer stays
+    assert spec_of(again)["clustering"] == {"min_cluster_size": 0.07, "max_iter": 25}
+    for name, one in values.items():
+        for beyond in (int(str(one["min"])) - 1, int(str(one["max"])) + 1, "", "x"):
+            with pytest.raises(SpecError, match="no number that the page offers"):
+                given.changed(form_of(given, **{name: str(beyond)}))
+
+
 def test_answers_can_be_taken_back(given: Answers) -> None:
     changed, _ = given.changed(form_of(given, region="protected", age="legitimate", person_id="person"))
     back, _ = changed.changed(form_of(changed, region="feature", age="feature", person_id="left out"))
@@ -304,13 +351,17 @@ def test_the_questions_show_what_was_understood(table: pd.DataFrame) -> None:
     assert chosen_ones == [choice_of(given.proposal.measured.settings), given.proposal.measured.settings.better]
 
 
-def test_the_page_says_which_limit_on_the_worst_group_the_rows_settle_in_dutch(table: pd.DataFrame) -> None:
+def test_the_page_says_what_the_whole_audit_can_rule_out_in_dutch(table: pd.DataFrame) -> None:
     few, many = (answers(pd.concat([table] * times, ignore_index=True)) for times in (1, 5))
     settled = many.proposal.reach.settled_limit
     assert settled is not None
     size = f"{100 * settled:.1f}".replace(".", ",")
-    assert f"voor de slechtst behandelde groep van ongeveer {size} procentpunt stand." in page_of(many, "nl")
-    assert "Geen grens voor de slechtst behandelde groep houdt stand: bij zo weinig rijen" in page_of(few, "nl")
+    assert f"vanaf 5,0 % van de mensen meer dan ongeveer {size} procentpunt slechter af is" in page_of(many, "nl")
+    assert "Met zo weinig rijen is niets uit te sluiten" in page_of(few, "nl")
+    amounts = answers(table[["age", "sex"]].assign(error=table["amount"] * 1.5))
+    assert "een vijfde van de standaardafwijking" in page_of(amounts, "nl")
+    for given in (few, many, amounts):
+        assert "worden apart gehouden" not in page_of(given, "nl")  # the power of the test of clusters alone
 
 
 def test_all_that_stands_on_the_pages_is_there_in_dutch() -> None:

@@ -71,7 +71,7 @@ def test_a_name_of_others_for_this_machine_is_refused(application: ASGIApp, host
         {"sec-fetch-site": "none"},
     ],
 )
-@pytest.mark.parametrize("path", ["/table", "/read", "/answers", "/stop", "/back", "/forget", "/language"])
+@pytest.mark.parametrize("path", ["/table", "/example", "/read", "/answers", "/stop", "/back", "/forget", "/language"])
 def test_no_other_page_changes_anything(application: ASGIApp, visit: Visit, path: str, headers: dict[str, str]) -> None:
     assert ask(application, path, b"language=nl", headers=headers).status == 403
     assert 'lang="en"' in ask(application).text
@@ -94,7 +94,7 @@ def test_our_own_forms_change_something(application: ASGIApp) -> None:
 
 
 def test_what_changes_something_is_no_link(application: ASGIApp) -> None:
-    for path in ("/table", "/read", "/answers", "/stop", "/back", "/forget", "/language"):
+    for path in ("/table", "/example", "/read", "/answers", "/stop", "/back", "/forget", "/language"):
         assert ask(application, path).status in (404, 405)
 
 

@@ -17,8 +17,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import yaml
 
 from bdt_core.errors import OutputError, SourceError
+from bdt_core.spec import parse_spec
+from bdt_core.table.sources import read_table
 from bdt_pipeline.local_page.child import Failure, Look, Looked, Notice, Step, Tell, Written, _ended
 from bdt_pipeline.local_page.guard import Guard
 from bdt_pipeline.local_page.pages import Pages
@@ -170,6 +173,7 @@ def test_one_thing_is_done_at_a_time(being_read: Visit, tmp_path: Path) -> None:
         body, headers = sent_file("a.csv", b"a,b\n1,2\n")
         for path, content in (
             ("/table", body),
+            ("/example", b""),
             ("/read", b"sheet=a"),
             ("/answers", b"do=start"),
             ("/back", b""),
@@ -283,6 +287,23 @@ def test_a_bad_file_goes_all_the_way(tmp_path: Path) -> None:
     assert visit.reading == {"bad_rows": "leave_out"}
     until(lambda: visit.place != "reading")
     assert visit.place == "questions"
+    assert ask(application, "/forget", b"").status == 303
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_the_example_comes_as_a_table_does(tmp_path: Path) -> None:
+    visit = Visit(tmp_path)
+    application = Guard(Pages(visit, 1_000_000).application(), TOKEN, [HOST])
+    assert 'action="example"' in ask(application).text
+    assert ask(application, "/example", b"").status == 303
+    until(lambda: visit.place != "reading")
+    assert visit.place == "questions"
+    assert visit.answers is not None
+    assert visit.answers.proposal.rows == 7_214
+    assert [one.name for one in visit.answers.proposal.of_role("protected")] == ["sex", "race"]
+    spec = parse_spec(yaml.safe_load(visit.answers.specification("demo:compas", {}, "en")))
+    assert read_table(spec.source).shape == (7_214, 14)  # wherever the specification is saved
+    assert (visit.is_address, visit.spec_file) == (True, "compas.yaml")
     assert ask(application, "/forget", b"").status == 303
     assert list(tmp_path.iterdir()) == []
 

@@ -74,6 +74,11 @@ def walk(table: Path) -> None:
         assert json.loads(files["json"])["verdict"]["verdict"] == "fail"
         assert b"refused" in files["html"]
         assert b"refused" in files["md"]
+        members = ask("members.csv")[1].decode().splitlines()
+        assert members[0].startswith("# Names people")
+        assert members[1].startswith("row,audited,cluster,finding 1: ")
+        assert [line.split(",")[0] for line in members[2:]] == [str(number) for number in range(1, 401)]
+        assert "1" in {line.rpartition(",")[2] for line in members[2:]}
         connection.close()
         program.process.send_signal(signal.SIGTERM)
         assert program.process.wait(PATIENCE) == 0
