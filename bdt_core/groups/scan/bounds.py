@@ -20,7 +20,7 @@ from bdt_core.groups.cells import OrderedColumn, known_numbers
 from bdt_core.groups.scan.climbing import Climb, Memory, ScoredGroup
 from bdt_core.groups.scan.columns import cut_at
 from bdt_core.groups.scan.language import Language
-from bdt_core.groups.scan.rows import Floats, ScanRows
+from bdt_core.groups.scan.rows import Floats, ScanRows, Scored
 
 _NEAR = 32
 """Of so many values around an end each becomes a cut; of more, as many of them, and then those around the best."""
@@ -96,19 +96,24 @@ def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Seq
 
 @dataclass(frozen=True, eq=False)
 class _Searched:
-    """Rows, how far bounds reach on them, and the sums that climbs over them came by."""
+    """Rows, what climbs add up of each, how far bounds reach on them, and the sums that climbs over them came by."""
 
     rows: ScanRows
+    scores: Scored
     reach: Floats
     memory: Memory
 
+    @classmethod
+    def of(cls, climb: Climb, reach: Floats) -> _Searched:
+        return cls(climb.rows, climb.scored(), reach, Memory.of(climb))
+
 
 def _bound(climb: Climb, on: _Searched) -> ScoredGroup:
-    return climb.best_bound(on.reach, on.memory)
+    return climb.best_bound(on.scores, on.reach, on.memory)
 
 
 def _likelihood(climb: Climb, on: _Searched) -> ScoredGroup:
-    return climb.best(climb.scored(), on.memory)
+    return climb.best(on.scores, on.memory)
 
 
 class _Refining:
@@ -119,8 +124,8 @@ class _Refining:
         self.numbers: dict[str, _Numbers] = {}
         few = climb.drawn(STARTED_ON, 0)
         part = few.rows.rows / climb.rows.rows
-        self.all = _Searched(climb.rows, reach, Memory.of(climb))
-        self.few = _Searched(few.rows, _reach_of_part(reach, part), Memory.of(few)) if part < 1.0 else self.all
+        self.all = _Searched.of(climb, reach)
+        self.few = _Searched.of(few, _reach_of_part(reach, part)) if part < 1.0 else self.all
 
     def _started(self, climb: Climb, search: Callable[[Climb, _Searched], ScoredGroup]) -> Climb:
         """The same climb; of many rows, from the best single conditions and the best groups among a part of them."""
@@ -157,7 +162,7 @@ class _Refining:
             if isinstance(column, OrderedColumn):
                 of_column = self._numbers(column.name)
                 column, inside, ends = _cut_around(column, inside, of_column.known)
-                codes.append(of_column.codes(ends)[rows.places])
+                codes.append(of_column.codes(ends))
             else:
                 codes.append(rows.cells[:, place] - before.offsets[place])
             columns.append(column)
@@ -166,15 +171,17 @@ class _Refining:
             return highest
         state = np.concatenate(start).astype(np.uint8)
         language = Language.free(columns, state)
-        cells = np.column_stack([code + offset for code, offset in zip(codes, language.offsets[:-1], strict=True)])
-        rows = replace(rows, cells=cells.astype(rows.cells.dtype))
+        cells = np.empty((rows.rows, len(codes)), dtype=rows.cells.dtype)
+        for j, code in enumerate(codes):
+            cells[:, j] = code + np.uint16(language.offsets[j])
+        rows = replace(rows, cells=cells)
         return Highest(
             replace(highest.climb, rows=rows, language=language, singles=0), replace(highest.group, state=state)
         )
 
     def _numbers(self, name: str) -> _Numbers:
         if name not in self.numbers:
-            self.numbers[name] = _Numbers.of(self.frame, name)
+            self.numbers[name] = _Numbers.of(self.frame, name, self.all.rows.places)
         return self.numbers[name]
 
 
@@ -186,14 +193,14 @@ class _Numbers:
     places: Places
 
     @classmethod
-    def of(cls, frame: pd.DataFrame, name: str) -> _Numbers:
+    def of(cls, frame: pd.DataFrame, name: str, rows: Places) -> _Numbers:
         known = known_numbers(frame, name)
-        return cls(known, np.searchsorted(known, coding.numbers(coding.column(frame, name), name)))
+        return cls(known, np.searchsorted(known, coding.numbers(coding.column(frame, name), name))[rows])
 
-    def codes(self, ends: Places) -> Places:
+    def codes(self, ends: Places) -> NDArray[np.uint16]:
         """Cell of each row, where these are the ends of all intervals but the last."""
-        of_place = np.searchsorted(ends, np.arange(self.known.size + 1))
-        of_place[-1] = ends.size + 1
+        sizes = np.diff(ends, prepend=-1, append=self.known.size - 1)
+        of_place = np.repeat(np.arange(sizes.size + 1, dtype=np.uint16), [*sizes, 1])
         return of_place[self.places]
 
 

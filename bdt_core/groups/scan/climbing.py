@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from bdt_core.groups.scan.language import MAX_CONDITIONS, Language
 from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, Scored, scored
 
-_NO_REACH = np.zeros((3, 1))
+_NO_REACH, _EACH_ALONE = np.zeros((3, 1)), np.empty(0)
 _STATES, _NUMBERS = 1_000, 4_000_000
 """States that are remembered, and their sums, at most."""
 
@@ -115,7 +115,29 @@ class Climb:
 
         return self._climb(scores, kernels.RATE if self.rows.is_rate else kernels.MEAN, self.language.prices, memory)
 
-    def best_bound(self, reach: Floats, memory: Memory | None = None) -> ScoredGroup:
+    def assured(self, group: ScoredGroup, scores: Scored) -> float:
+        """The score that a group of `best` keeps where those few who fare best, or worst, are not seen in a sample.
+
+        Among n people there may be none of the 1/n of all who fare best: of skewed amounts their mean is too bad by
+        what these have. So each side counts one person more: the group one who fares as these do on average, everybody
+        else one who fares as the worst do. Bounds of a mean that hold for any shape add the end of its range in this
+        way (Gaffke 2005). Rates, and amounts whose variance is known, show all that there is of their shape.
+        """
+        if scores.is_rate or scores.is_known or not np.isfinite(group.score):
+            return group.score
+        inside, harm = self.rows.inside(group.state), scores.harm
+        ordered, people = np.sort(harm), self.rows.people
+        apart = float(harm[inside].mean() - harm[~inside].mean())
+        unseen = 0.0
+        for side, way in ((inside, 1.0), (~inside, -1.0)):
+            of_side = float(people[side].sum())
+            few = max(round(harm.size / of_side), 1)
+            extreme = ordered[:few] if way > 0 else ordered[-few:]
+            unseen += way * float(harm[side].mean() - extreme.mean()) / (of_side + 1.0)
+        price = self.language.price(group.state)
+        return (group.score + price) * (max(apart - unseen, 0.0) / apart) ** 2 - price
+
+    def best_bound(self, scores: Scored, reach: Floats, memory: Memory | None = None) -> ScoredGroup:
         """The group whose difference, or gap from what was expected, has the highest upper bound; conditions are
         free."""
         from bdt_core.groups.scan import kernels
@@ -124,7 +146,7 @@ class Climb:
         objective = kernels.RATE_BOUND if self.rows.is_rate else kernels.MEAN_BOUND
         if self.expected is not None:
             objective = kernels.GAP_BOUND
-        return self._climb(self.scored(), objective, free, memory, reach)
+        return self._climb(scores, objective, free, memory, reach)
 
     def _climb(
         self, scores: Scored, objective: int, prices: Floats, memory: Memory | None, reach: Floats = _NO_REACH
@@ -133,9 +155,10 @@ class Climb:
 
         if memory is None or memory.rows is not self.rows:
             memory = Memory.none(self)
+        people = _EACH_ALONE if self.rows.persons is None else self.rows.people
         state = np.empty(int(self.language.offsets[-1]), dtype=np.uint8)
         score = kernels.climb(
-            self.rows.cells, scores.harm, scores.expected, self.rows.people, self.language.offsets,
+            self.rows.cells, scores.harm, scores.expected, people, self.language.offsets,
             self.language.ordered, prices, self.language.starts, objective, reach,
             np.array(self.fewest, dtype=np.float64), self.max_conditions, self.singles,
             memory.keys, memory.known, memory.remembered, state,

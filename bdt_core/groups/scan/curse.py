@@ -140,8 +140,9 @@ def _error(climb: Climb, drawing: Drawing, threshold: float, seed: int, table: i
     """How much too large the difference of the named group is in one table, in standard errors."""
     source = drawing.draw(np.random.default_rng([seed, 4, table]))
     drawn = climb.with_harm(climb.rows.harm[source])
-    group = drawn.best(drawn.scored())
-    if not group.score > threshold:
+    scores = drawn.scored()
+    group = drawn.best(scores)
+    if not drawn.assured(group, scores) > threshold:
         return None
     inside = drawn.rows.inside(group.state)
     named = measured(drawn.rows.harm, inside, drawn.rows.strata)

@@ -24,6 +24,8 @@ GAP_BOUND = 4
 _LEAST_GAIN = 1e-9
 _REMEMBERED = 1 << 10
 """States that climbs have been at, which no other need climb from again."""
+_BLOCK = 1 << 10
+"""Rows that are sorted by which conditions they meet before they are added up: so no processor has to guess."""
 
 
 @compiled  # type: ignore[untyped-decorator]
@@ -59,7 +61,7 @@ def climb(
     expected : float64 array of shape (n,)
         For a rate the chance of harm; for a mean the square of `harm`.
     people : float64 array of shape (n,)
-        1, or of a person with several rows the share that each has.
+        Of a person with several rows the share that each has; empty where each row is a person.
     offsets : int64 array of shape (columns + 1,)
         First cell of each column. The last cell of an ordered column is "missing".
     ordered : bool array of shape (columns,)
@@ -218,26 +220,43 @@ def _add_up(
     """Rows, harm, expectation and people per cell, over the rows that meet the conditions of all other columns."""
     for cell in range(len(sums)):
         _fill(sums[cell], 0.0)
-    for i in range(harm.size):
-        failed = -1
-        fails = 0
-        for t in range(constrained.size):
-            if not state[cells[i, constrained[t]]]:
-                failed = constrained[t]
-                fails += 1
-                if fails > 1:
-                    break
-        if fails == 0:
+    alone = people.size == 0
+    met = np.empty(_BLOCK, np.int64)
+    missed, column = np.empty(_BLOCK, np.int64), np.empty(_BLOCK, np.int64)
+    for first in range(0, harm.size, _BLOCK):
+        all_met = missed_once = 0
+        for i in range(first, min(first + _BLOCK, harm.size)):
+            fails = failed = 0
+            for t in range(constrained.size):
+                is_outside = state[cells[i, constrained[t]]] == 0
+                fails += is_outside
+                failed += is_outside * constrained[t]
+            met[all_met] = i
+            all_met += fails == 0
+            missed[missed_once] = i
+            column[missed_once] = failed
+            missed_once += fails == 1
+        for k in range(all_met):
+            i = met[k]
+            harmed, foretold = harm[i], expected[i]
             for j in range(cells.shape[1]):
-                sums[cells[i, j], 0] += 1.0
-                sums[cells[i, j], 1] += harm[i]
-                sums[cells[i, j], 2] += expected[i]
-                sums[cells[i, j], 3] += people[i]
-        elif fails == 1:
-            sums[cells[i, failed], 0] += 1.0
-            sums[cells[i, failed], 1] += harm[i]
-            sums[cells[i, failed], 2] += expected[i]
-            sums[cells[i, failed], 3] += people[i]
+                cell = cells[i, j]
+                sums[cell, 0] += 1.0
+                sums[cell, 1] += harmed
+                sums[cell, 2] += foretold
+                if not alone:
+                    sums[cell, 3] += people[i]
+        for k in range(missed_once):
+            i = missed[k]
+            cell = cells[i, column[k]]
+            sums[cell, 0] += 1.0
+            sums[cell, 1] += harm[i]
+            sums[cell, 2] += expected[i]
+            if not alone:
+                sums[cell, 3] += people[i]
+    if alone:
+        for cell in range(len(sums)):
+            sums[cell, 3] = sums[cell, 0]
 
 
 @inner  # type: ignore[untyped-decorator]
@@ -401,8 +420,9 @@ def _rate_score(
     if expected >= n or expected_outside >= rest:
         return -np.inf
     apart = harm - expected
-    spread = n / (expected * (n - expected)) + rest / (expected_outside * (rest - expected_outside))
-    if apart * apart * spread <= at_least:  # the divergence is no larger than chi-square: no need of logarithms
+    inside, outside = expected * (n - expected), expected_outside * (rest - expected_outside)
+    chi_square = apart * apart * (n * outside + rest * inside)  # times both, as divisions take long
+    if chi_square <= at_least * inside * outside:  # the divergence is no larger: no need of logarithms
         return -np.inf
     return _divergence(harm, n, expected) + _divergence(harm_outside, rest, expected_outside)
 

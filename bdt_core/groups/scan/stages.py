@@ -249,14 +249,15 @@ class _Search:
         unconfirmed = None
         climb, alike = self.climb, self.alike
         while len(groups) < self.settings.max_groups:
-            group = climb.best(climb.scored())
+            scores = climb.scored()
+            group = climb.best(scores)
             if not np.isfinite(group.score):
                 break
-            number = len(groups)
+            number, assured = len(groups), climb.assured(group, scores)
             by_chance = scores_by_chance(
-                climb.drawn(PERMUTED_ROWS, number), group.score, self.settings.permutations, self.settings.level, number
+                climb.drawn(PERMUTED_ROWS, number), assured, self.settings.permutations, self.settings.level, number
             )
-            of_group, p = self._measured(group, climb, alike), p_value(group.score, by_chance)
+            of_group, p = self._measured(group, climb, alike), p_value(assured, by_chance)
             if p > self.settings.level:
                 unconfirmed = self._named(group, of_group, p, (None, None))
                 break

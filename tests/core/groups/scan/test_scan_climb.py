@@ -146,6 +146,27 @@ def test_variances_that_are_known_take_the_place_of_those_that_are_seen() -> Non
     assert np.array_equal(permuted.expected, known.scored().expected)
 
 
+def test_of_amounts_a_group_keeps_the_score_with_one_more_of_the_best_and_others_with_one_more_of_the_worst() -> None:
+    rng = np.random.default_rng(3)
+    frame = pd.DataFrame({"c": rng.choice(["a", "b"], 400, p=[0.1, 0.9])})
+    harm = -rng.lognormal(size=400) - (frame["c"] == "b").to_numpy()
+    climb = climb_of(frame, harm)
+    scores = climb.scored()
+    group = climb.best(scores)
+    inside = climb.rows.inside(group.state)
+    best = np.sort(harm)[: round(400 / inside.sum())].mean()  # of as many as so few people have one of on average
+    with_one = np.append(harm[inside], best).mean() - np.append(harm[~inside], harm.max()).mean()
+    apart = harm[inside].mean() - harm[~inside].mean()
+    price = climb.language.price(group.state)
+    assert climb.assured(group, scores) == pytest.approx((group.score + price) * (with_one / apart) ** 2 - price)
+    assert climb.assured(group, scores) < group.score - 1.0
+    known = replace(scores, expected=np.ones(400), is_known=True)
+    assert climb.assured(group, known) == group.score
+    of_rates = climb_of(frame, (harm > -1.5).astype(float))
+    group = of_rates.best(of_rates.scored())
+    assert of_rates.assured(group, of_rates.scored()) == group.score
+
+
 def test_bounds_are_those_of_newcombe_and_welch() -> None:
     from bdt_core.inference import newcombe_interval
 
@@ -153,11 +174,14 @@ def test_bounds_are_those_of_newcombe_and_welch() -> None:
     frame = pd.DataFrame({"c": rng.choice(["a", "b"], 400)})
     harm = (rng.random(400) < np.where((frame["c"] == "a").to_numpy(), 0.5, 0.2)).astype(float)
     inside = (frame["c"] == "a").to_numpy()
-    found = climb_of(frame, harm).best_bound(np.array([[1.6448536269514722], [1.6448536269514722], [0.0]]))
+    reach = np.array([[1.6448536269514722], [1.6448536269514722], [0.0]])
+    climb = climb_of(frame, harm)
+    found = climb.best_bound(climb.scored(), reach)
     _, high = newcombe_interval(harm[inside].sum(), inside.sum(), harm[~inside].sum(), (~inside).sum(), confidence=0.9)
     assert found.score == pytest.approx(high, abs=1e-9)
     y = rng.exponential(size=400) + inside
-    found = climb_of(frame, y).best_bound(np.array([[1.6448536269514722], [1.6448536269514722], [0.0]]))
+    climb = climb_of(frame, y)
+    found = climb.best_bound(climb.scored(), reach)
     spread = np.sqrt(sum(y[side].var(ddof=1) / side.sum() for side in (inside, ~inside)))
     assert found.score == pytest.approx(y[inside].mean() - y[~inside].mean() + 1.6448536 * spread, rel=1e-4)
 
@@ -173,7 +197,7 @@ def test_the_highest_bound_is_that_of_all_groups_with_every_value_as_a_cut(kind:
     (highest,) = highest_bounds(climb, frame, reach, [40])
     best = max(highest_by_hand(frame, harm, set(some)) for m in (1, 2, 3) for some in combinations("abc", m))
     assert best / 1.1 <= highest.group.score <= best + 1e-9
-    assert highest.group.score > climb.best_bound(reach).score
+    assert highest.group.score > climb.best_bound(climb.scored(), reach).score
     assert highest.group.score == pytest.approx(best)
 
 
