@@ -19,6 +19,7 @@ from bdt_core.report.first_page import first_section, words_of_forms
 from bdt_core.report.page import body_of, build_page
 from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.report.prose import language_of, read_in
+from bdt_core.report.wording import short_hash
 
 if TYPE_CHECKING:
     from jinja2 import Environment, Template
@@ -156,7 +157,7 @@ def _opened(section: Section, document: Printed, suffix: str) -> Section:
 
 def _anchor(finding: Finding) -> str:
     """The same for the same people in every audit and language."""
-    return f"finding-{hashlib.sha256(f'{finding.found_by} {finding.who}'.encode()).hexdigest()[:8]}"
+    return f"finding-{short_hash(f'{finding.found_by} {finding.who}')}"
 
 
 @dataclass(frozen=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal, TypeGuard, TypeVar
@@ -42,6 +43,17 @@ def sentence(text: str) -> str:
 def finite(x: Any) -> TypeGuard[float]:
     """Whether something is a number, and no infinity."""
     return isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)
+
+
+def short_hash(text: str) -> str:
+    """Eight digits that a text is known by, in every audit and language.
+
+    Examples
+    --------
+    >>> short_hash("worst_groups sex is f")
+    'd2f51e0f'
+    """
+    return hashlib.sha256(text.encode()).hexdigest()[:8]
 
 
 def raw(x: words.Number | int) -> str:

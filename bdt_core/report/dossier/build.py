@@ -145,10 +145,18 @@ def build_dossier(
         title=f"{write.words['forms'][name]}: {system}",
         subtitle=subtitle,
         parts=parts,
-        sections=tuple(_sections(parts, write, tuple(parts_of_ll144(about, on, write)) if name == EXPIRES else ())),
+        sections=tuple(_sections(parts, write, tuple(_own(name, about, on, write)))),
         words=write.words,
         banner=state_on(about, on) if name == EXPIRES else "",
     )
+
+
+def _own(name: str, about: dict[str, Any], on: datetime.date | None, write: Writer) -> Iterator[Section]:
+    """Sections that a form has and no other."""
+    if name == EXPIRES:
+        yield from parts_of_ll144(about, on, write)
+    if name in write.words["notes"]:
+        yield Section("note", "", (Paragraph(write.words["notes"][name].strip()),))
 
 
 def _filled(field: Field, articles: list[str], document: dict[str, Any], write: Writer) -> FilledField:

@@ -10,6 +10,7 @@ from bdt_core.metrics import spoken_name
 from bdt_core.report.blocks import Cell, Table, cells, columns
 from bdt_core.report.document import Document as TypedDocument
 from bdt_core.report.dossier.writing import Writer
+from bdt_core.report.wording import short_hash
 from bdt_core.table.summaries import MISSING
 from bdt_core.verdict import LimitOutcome
 from bdt_core.verdict.kinds import kind_of, read
@@ -275,7 +276,7 @@ def _gaps(outcomes: Sequence[Document], _: Document, write: Writer) -> Iterator[
 
 
 def _profile(outcomes: Sequence[Document], document: Document, write: Writer) -> Iterator[Table]:
-    """A line per declared group and metric of the gate, and per finding."""
+    """A scenario per declared group and metric of the gate, and per finding; then how each of them stands."""
     about = document["spec"].get("about") or {}
     not_given = str(write.words["not_given"])
     mitigation = "; ".join(about.get("measures") or ()) or not_given
@@ -287,21 +288,36 @@ def _profile(outcomes: Sequence[Document], document: Document, write: Writer) ->
         return str(hazards.get(group) or hazards.get(write.name(group)) or not_given)
 
     report = TypedDocument.model_validate(document)
-    rows = []
+    run = about.get("tested_on")
+    last_run = write.day(run) if run else not_given
+    owner = about.get("owner") or not_given
+    scenarios: list[list[str]] = []
+    states: list[list[str]] = []
+
+    def scenario(kind: str, named: str, said: Sequence[str], state: str) -> None:
+        name = f"{kind}-{short_hash(named)}"
+        if again := sum(one[0].startswith(name) for one in scenarios):  # several limits on the same
+            name += f"-{again + 1}"
+        scenarios.append([name, *said])
+        states.append([name, owner, state, last_run, mitigation, trigger])
+
     for outcome, limit in zip(outcomes, report.gate, strict=True):
         for group, value in _of_groups(limit, report):
             allowed, decided = _allowed_and_found(outcome, write)
             is_decisive = group == outcome["group"]
             result = f"{decided} ({write.word(outcome['verdict'])})" if is_decisive else write.number(value)
             who = outcome["facet"] if group is None else group
-            rows.append([write.name(who), hazard(who), _check(outcome, write), allowed, result, mitigation, trigger])
+            said = [write.name(who), hazard(who), _check(outcome, write), allowed, result]
+            state = write.word(outcome["verdict"] if is_decisive else "not_decisive")
+            scenario("gate", f"{outcome['check']} {group}", said, state)
     measured = _outcome(document, write)
     for finding in (document["findings"] or {}).get("findings", ()):
         result = write.size_span(finding, "difference", "low", "high")
         who = write.who(finding)
-        rows.append([who, hazard(finding["who"]), measured, words.NOTHING, result, mitigation, trigger])
-    heads = ["group", "hazard", "measure", "allowed", "found", "mitigation", "trigger"]
-    yield _table(write, "profile", heads, rows)
+        said = [who, hazard(finding["who"]), measured, words.NOTHING, result]
+        scenario("finding", f"{finding['found_by']} {finding['who']}", said, write.word("confirmed"))
+    yield _table(write, "profile", ["id", "group", "hazard", "measure", "allowed", "found"], scenarios)
+    yield _table(write, "states", ["id", "owner", "state", "last_run", "mitigation", "trigger"], states)
 
 
 def _of_groups(limit: LimitOutcome, report: TypedDocument) -> Sequence[tuple[str | None, float | None]]:

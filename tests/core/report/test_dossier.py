@@ -17,7 +17,7 @@ from referencing import Registry, Resource
 
 from bdt_core.derivations import Derivation
 from bdt_core.errors import SpecError
-from bdt_core.report import for_publication
+from bdt_core.report import for_publication, render_html
 from bdt_core.report.dossier import FORMS, build_dossier, card, dossier_markdown, dossier_pdf
 from bdt_core.report.dossier.catalogue import fields, form, resolve, words_of
 from bdt_core.report.dossier.tables import _TABLES
@@ -194,6 +194,26 @@ def test_answers_are_the_numbers_of_the_report(audits: dict[str, dict[str, Any]]
     assert "| sex | niet opgegeven | Selectieverhouding naar sex | ≥ 0,8 |" in profile
 
 
+def test_a_scenario_has_an_id_that_stays_an_owner_a_state_and_its_last_run(audits: dict[str, dict[str, Any]]) -> None:
+    document = audits["about"]
+    forms = {language: build_dossier(document, "bias-profile", language) for language in ("en", "nl")}
+    scenarios, states = forms["en"].fields["profile"].answers[0].tables
+    names = [row[0].text for row in scenarios.rows]
+    assert len(set(names)) == len(names) == len(states.rows) > 3
+    assert [row[0].text for row in states.rows] == names
+    assert [row[0].text for row in forms["nl"].fields["profile"].answers[0].tables[0].rows] == names
+    findings = [one for one in names if one.startswith("finding-")]
+    page = render_html(document)
+    assert [one for one in findings if f'id="{one}"' not in page] == []
+    assert len(findings) == len(document["findings"]["findings"])
+    about = document["spec"]["about"]
+    assert {row[1].text for row in states.rows} == {about["owner"]}
+    assert {row[3].text for row in states.rows} == {"31 January 2026"}
+    verdicts = {words_of("en")["words"][one["verdict"]] for one in document["gate"]}
+    assert verdicts & {row[2].text for row in states.rows}
+    assert "could not be looked up" in dossier_markdown(forms["en"])
+
+
 def places(schema: dict[str, Any], root: dict[str, Any], path: list[str]) -> Iterator[dict[str, Any]]:
     """Where a pointer leads in a schema, by whichever way."""
     if "$ref" in schema:
@@ -244,7 +264,7 @@ def test_languages_have_the_same_words() -> None:
     assert set(words["forms"]) == set(FORMS)
     assert set(words["parts"]) == {part for name in FORMS for part in form(name)}
     assert set(words["who"]) == {one.who for one in fields().values()}
-    assert set(words["captions"]) == set(_TABLES)
+    assert set(words["captions"]) == {*_TABLES, "states"}  # the second of the table of scenarios
     assert set(words["called"]) == {one.called for field in fields().values() for one in field.sources if one.called}
     assert set(words["checks"]) == {check for kind in KINDS_OF_LIMIT.values() for check in kind.checks()}
     fixed = (*get_args(Verdict), *get_args(Derivation), *get_args(Status), *get_args(Publication))
