@@ -814,6 +814,15 @@ class AuditSpec(SpecSection):
         return self
 
     @model_validator(mode="after")
+    def _drift_is_of_declared_groups(self) -> AuditSpec:
+        if self.history.retrain is not None and not self.facets:
+            raise ValueError(
+                '"history.retrain" sees the drift of declared groups: name columns in "protected", and the label or '
+                'the prediction in "bias_variable" or "groups"'
+            )
+        return self
+
+    @model_validator(mode="after")
     def _automation_sees_what_is_new(self) -> AuditSpec:
         if self.automation == "eager" and self.inbox is not None:
             raise ValueError('"inbox" audits what is new already: leave "automation" out')

@@ -68,6 +68,13 @@ class HistorySection(SpecSection):
     effect: float = Field(
         0.02, gt=0, description="Difference for which the always-valid test is sharpest (its normal mixture's spread)."
     )
+    retrain: str | None = Field(
+        None,
+        description=(
+            "A Dagster job of yours that is launched once when drift is certain, and again when there is drift anew "
+            "after a batch without, e.g. train_model."
+        ),
+    )
 
     @field_validator("look_back")
     @classmethod

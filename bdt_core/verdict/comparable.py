@@ -125,7 +125,11 @@ def read_baseline(path: str | Path, spec: AuditSpec) -> ComparableReport:
         something else.
     """
     called = f"The baseline {Path(path)}"
-    document = json_of(Path(path), called, _MEND)
+    return baseline_of(json_of(Path(path), called, _MEND), spec, called)
+
+
+def baseline_of(document: Any, spec: AuditSpec, called: str) -> ComparableReport:
+    """An earlier report, as data, that an audit can be compared with; SourceError as of `read_baseline`."""
     if not isinstance(document, dict) or "schema_version" not in document:
         raise SourceError(f"{called} is no report of an audit. {_MEND}")
     if document["schema_version"] not in READABLE_VERSIONS:

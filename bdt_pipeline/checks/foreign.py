@@ -1,7 +1,5 @@
 """The gate on somebody else's asset: their table is audited in a check, without further assets."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -12,6 +10,7 @@ from bdt_pipeline.assets.common import say_of
 from bdt_pipeline.assets.views import gate_metadata
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.run_log import in_check
+from bdt_pipeline.resources.storage import storage_root
 
 
 def build_bias_gate_checks(
@@ -20,6 +19,7 @@ def build_bias_gate_checks(
     spec: AuditSpec,
     name: str = "bias_gate",
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
+    canary: bool = False,
 ) -> list[dg.AssetChecksDefinition]:
     """Audit an existing asset's table in a blocking check on it.
 
@@ -39,12 +39,16 @@ def build_bias_gate_checks(
         Partitions of the asset, needed where it is given by its key; by default those of the AssetsDefinition. The
         run of a part audits the table of this part only. Without them Dagster would hand over all parts at once, or
         raise ``DagsterExecutionLoadInputError`` where one is missing.
+    canary : bool
+        Whether the table is that of a new model, which must not be worse than the one in use: its limits are held
+        against the newest report of the audit of the specification's name in the instance's storage, as ``bdt gate
+        --baseline`` does. Where there is none yet, the limits alone decide.
 
     Returns
     -------
     list of AssetChecksDefinition
-        One blocking check. A failed limit is an ERROR and stops what is downstream of the asset; where the data
-        cannot tell, it warns.
+        One blocking check. A failed limit, of a canary one that is worse for certain, is an ERROR and stops what is
+        downstream of the asset; where the data cannot tell, it warns.
 
     Examples
     --------
@@ -66,13 +70,15 @@ def build_bias_gate_checks(
         partitions_def=partitions_def,
         description=say_of(spec)("Does every limit of the bias audit hold? A failure stops everything downstream."),
     )
-    def check(table: Any) -> dg.AssetCheckResult:
+    def check(context: dg.AssetCheckExecutionContext, table: Any) -> dg.AssetCheckResult:
         from bdt_core.audit import audit
         from bdt_core.table.sources import as_frame
 
         with clear_failures():
             report = audit(as_frame(table), spec).document
-        verdict = report["verdict"]
+            verdict = report["verdict"]
+            if canary:
+                verdict = _beside_the_one_in_use(report, spec, context.instance)
         return dg.AssetCheckResult(
             passed=verdict["verdict"] in ("pass", "no_limit"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,
@@ -80,6 +86,21 @@ def build_bias_gate_checks(
         )
 
     return [check]
+
+
+def _beside_the_one_in_use(report: dict[str, Any], spec: AuditSpec, instance: dg.DagsterInstance) -> dict[str, Any]:
+    """The verdict of a new model's report: that of the limits, where no model is in use yet."""
+    from bdt_core.sentences import with_sentences
+    from bdt_core.verdict.baseline import compare_with_baseline
+    from bdt_core.verdict.comparable import ComparableReport, baseline_of
+    from bdt_pipeline.resources.known_audits import newest_report
+
+    in_use = newest_report(storage_root(instance), spec.name)
+    if in_use is None:
+        return dict(report["verdict"])
+    before = baseline_of(in_use, spec, "The newest report")
+    compared = compare_with_baseline(ComparableReport.of(with_sentences(report)), before)
+    return {"verdict": compared.verdict, "blocks": compared.blocks, "sentence": compared.sentence}
 
 
 def _key(asset: dg.AssetKey | str | Sequence[str] | dg.AssetsDefinition) -> dg.AssetKey:

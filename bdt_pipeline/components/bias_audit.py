@@ -21,6 +21,7 @@ from bdt_pipeline.assets.common import Translation
 from bdt_pipeline.automation.alert_sensor import build_alert_sensor
 from bdt_pipeline.automation.eager import build_automation_sensor
 from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
+from bdt_pipeline.automation.retraining import build_retraining_sensor
 from bdt_pipeline.automation.schedules import build_schedule
 from bdt_pipeline.checks import build_checks
 from bdt_pipeline.components.scaffolder import BiasAuditScaffolder
@@ -29,6 +30,8 @@ from bdt_pipeline.components.translation import AssetAttributes, translation_of
 from bdt_pipeline.components.yaml_model import yaml_model
 from bdt_pipeline.resources.io_managers import stores
 from bdt_pipeline.resources.settings import settings_resource
+
+_SENSORS = (build_inbox_sensor, build_automation_sensor, build_alert_sensor, build_retraining_sensor)
 
 
 def bias_audit_definitions(
@@ -78,7 +81,7 @@ def _definitions(
 ) -> dg.Definitions:
     say_that_telemetry_is_on()
     schedule = build_schedule(audit)
-    sensors = [build_inbox_sensor(audit), build_automation_sensor(audit), build_alert_sensor(audit)]
+    sensors = [build(audit) for build in _SENSORS]
     return dg.Definitions(
         assets=[*assets, *([] if audit.bundle is None else [bundle_spec(audit)])],
         asset_checks=checks,

@@ -84,6 +84,18 @@ def _newest_reports(root: UPath, remarks: list[Text]) -> dict[str, tuple[Documen
     return newest
 
 
+def newest_report(root: UPath, name: str) -> Any:
+    """The newest report.json of an audit in a storage; None where there is none.
+
+    Parameters
+    ----------
+    root : UPath
+    name : str
+    """
+    paths = sorted((root / name / "reports").glob("*/report.json"), key=lambda one: (one.stat().st_mtime, str(one)))
+    return _document(paths[-1]) if paths else None
+
+
 def _document(path: UPath) -> Document | None:
     try:
         document = json.loads(path.read_text(encoding="utf-8"))

@@ -161,7 +161,14 @@ CASES: dict[str, Any] = {
     "freshness_hours": 26.0,
     "pool": "bias",
     "keep": 30,
-    "history": {"labels_after": "14d", "drift": 0.1, "look_back": 7, "min_rows": 50, "effect": 0.05},
+    "history": {
+        "labels_after": "14d",
+        "drift": 0.1,
+        "look_back": 7,
+        "min_rows": 50,
+        "effect": 0.05,
+        "retrain": "train_model",
+    },
     "notify": ["json://127.0.0.1/hook"],
     "notify_from": "high",
     "report_url": "https://reports.example/bias",
@@ -193,7 +200,7 @@ _NUMBERS = {"favourable": "positive", "bias_variable": DERIVED | {"derive": "abs
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
     "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": _NUMBERS,
-    "reference": {**_OUTCOMES, "protected": ["sex"]},
+    "reference": {**_OUTCOMES, "protected": ["sex"]}, "history": {**_OUTCOMES, "protected": ["sex"]},
 }  # fmt: skip
 
 
