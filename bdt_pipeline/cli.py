@@ -211,6 +211,39 @@ def open_page(
     serve(file, most=max_size * 1_000_000, browser=browser)
 
 
+@app.command("serve")
+@_reported
+def serve_page(
+    url: Annotated[
+        str, typer.Argument(metavar="URL", help="The address that people open: https, as the proxy has it.")
+    ],
+    listen: Annotated[
+        str, typer.Option(metavar="HOST:PORT", help="Where the proxy finds the page.")
+    ] = "127.0.0.1:8050",
+    user_header: Annotated[
+        str, typer.Option(metavar="NAME", help="Header in which the proxy says who has logged in.")
+    ] = "X-Forwarded-User",
+    visits: Annotated[int, typer.Option(min=1, help="Most visits at once.")] = 20,
+    audits: Annotated[int, typer.Option(min=1, help="Most audits at once; the others wait in a line.")] = 1,
+    hours: Annotated[int, typer.Option(min=1, help="How long a visit is kept that nobody asks for.")] = 8,
+    max_size: Annotated[int, typer.Option(min=1, help="Largest file that the page takes, in MB.")] = 500,
+    verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
+) -> None:
+    """Serve the page of `bdt open` to an organisation, behind a proxy with its log-in.
+
+    Everybody has a visit of their own, whose files nobody else sees. The proxy ends https and says who has logged in;
+    nobody else may reach HOST:PORT.
+
+    \b
+    Example:  bdt serve https://bias.example.org/
+              bdt serve https://intranet.example.org/bias/ --audits 2 --hours 2
+    """
+    from bdt_pipeline.local_page.serving import serve_visitors
+    from bdt_pipeline.local_page.visitors import Rules
+
+    serve_visitors(url, listen, Rules(user_header, max_size * 1_000_000, visits, audits, hours))
+
+
 @app.command()
 @_reported
 def init(

@@ -240,7 +240,7 @@ def _of_page(deaths: int, random_: random.Random, folder: Path) -> Deaths:
         stands = ""
         for stands in steps():  # noqa: B007 - where it stands in the end is what is asked for
             if (work := visit.work) is not None:
-                used[work._process.pid] = max(used.get(work._process.pid, 0.0), _used(work._process.pid))
+                used[work.process] = max(used.get(work.process, 0.0), _used(work.process))
             if sum(used.values()) > most:
                 break
             time.sleep(0.01)
@@ -256,9 +256,9 @@ def _of_page(deaths: int, random_: random.Random, folder: Path) -> Deaths:
             found.at["ended before"] += 1
             reports += stood == "report"
             continue
-        its = processes(work._process.pid) | {work._process.pid}
+        its = processes(work.process) | {work.process}
         with contextlib.suppress(ProcessLookupError):
-            os.kill(work._process.pid, signal.SIGKILL)
+            os.kill(work.process, signal.SIGKILL)
         until(lambda: visit.place not in ("reading", "auditing"))
         after = visit.place
         if after in ({"reading": "questions", "auditing": "report"}[stood],) and not visit.problem:

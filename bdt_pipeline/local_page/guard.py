@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping
 
 from starlette.datastructures import Headers, MutableHeaders
 from starlette.responses import PlainTextResponse, RedirectResponse
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
-_SAFE = ("GET", "HEAD")
+SAFE = ("GET", "HEAD")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
@@ -54,9 +54,9 @@ class Guard:
             if scope["type"] == "websocket":
                 await send({"type": "websocket.close", "code": 1008})
             return
-        send = _with_headers(send)
+        send = with_rules(send)
         headers = Headers(scope=scope)
-        refused = self._refused(headers, scope["method"])
+        refused = refusal(headers, scope["method"], self._hosts, "http")
         if refused is not None:
             await PlainTextResponse(refused, 403)(scope, receive, send)
             return
@@ -70,18 +70,6 @@ class Guard:
             path = "/" + "/".join(rest)
             await self._pages({**scope, "path": path, "raw_path": path.encode()}, receive, send)
 
-    def _refused(self, headers: Headers, method: str) -> str | None:
-        """Why nobody is let in, whatever the token; None where that is to be seen."""
-        if headers.get("host") not in self._hosts:
-            return "This page answers by its own address only."
-        came_from = headers.get("sec-fetch-site")
-        if method in _SAFE:
-            if came_from not in (None, "none", "same-origin"):
-                return "Another page may not ask for this one. Open the address that bdt open has printed."
-        elif headers.get("origin") != f"http://{headers['host']}" or came_from not in (None, "same-origin"):
-            return "Only the page itself may change something here."
-        return None
-
     def _is_first_use(self, token: str) -> bool:
         used = [one for one in self._once if _equal(one, token)]
         self._once.difference_update(used)
@@ -93,7 +81,32 @@ def _equal(text: str, other: str) -> bool:
     return secrets.compare_digest(text.encode(errors="replace"), other.encode())
 
 
-def _with_headers(send: Send) -> Send:
+def refusal(headers: Headers, method: str, hosts: Collection[str], scheme: str) -> str | None:
+    """Why nobody is let in, whatever is known of them; None where that is to be seen.
+
+    Parameters
+    ----------
+    headers : Headers
+    method : str
+    hosts : collection of str
+        What the browser may call us.
+    scheme : {"http", "https"}
+        How it reaches us.
+    """
+    if len(headers.getlist("host")) != 1 or headers["host"] not in hosts:
+        return "This page answers by its own address only."
+    came_from = headers.get("sec-fetch-site")
+    if method in SAFE:
+        if came_from not in (None, "none", "same-origin"):
+            return "Another page may not ask for this one. Open its own address."
+    elif headers.getlist("origin") != [f"{scheme}://{headers['host']}"] or came_from not in (None, "same-origin"):
+        return "Only the page itself may change something here."
+    return None
+
+
+def with_rules(send: Send) -> Send:
+    """Send answers with the headers that keep a browser from what others may want of the page."""
+
     async def sent(message: Message) -> None:
         if message["type"] == "http.response.start":
             headers = MutableHeaders(scope=message)

@@ -5,9 +5,10 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
+from dataclasses import dataclass
 from functools import cache
 from importlib import resources
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 from urllib.parse import parse_qsl
 
 from jinja2 import Environment, PackageLoader, StrictUndefined
@@ -18,9 +19,9 @@ from starlette.routing import Route
 
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
-from bdt_core.said import changed
+from bdt_core.said import changed, say
 from bdt_core.spec import LANGUAGES
-from bdt_core.words import printable, size
+from bdt_core.words import count, printable, size
 from bdt_pipeline.local_page.child import MEMBERS, problem_of
 from bdt_pipeline.local_page.language import PageLanguage, language, wanted_language
 from bdt_pipeline.local_page.upload import TooLargeError, received
@@ -47,6 +48,25 @@ Handler = Callable[[Request], Awaitable[Response]]
 OTHER_OUTCOME = (
     "You have chosen another outcome, so the columns were looked at again. See whether all is right now, then start."
 )
+Why = Literal["entering", "left", "over", "full"]
+"""Why somebody stands outside of all visits."""
+_TOO_LARGE = "The file is larger than the {N} MB that this page takes. Ask whoever runs it to allow more."
+
+
+@dataclass(frozen=True)
+class Guest:
+    """Somebody who has a visit beside others.
+
+    Attributes
+    ----------
+    name : str
+        As the log-in says it.
+    hours : int
+        How long files are kept that nobody asks for.
+    """
+
+    name: str
+    hours: int
 
 
 class Pages:
@@ -57,11 +77,14 @@ class Pages:
     visit : Visit
     most : int
         Bytes of the largest file that may be sent.
+    guest : Guest, optional
+        Whose visit it is, where several have one.
     """
 
-    def __init__(self, visit: Visit, most: int) -> None:
+    def __init__(self, visit: Visit, most: int, guest: Guest | None = None) -> None:
         self.visit = visit
         self._most = most
+        self._guest = guest
         self._language: str | None = None
         self._one_by_one = asyncio.Lock()
 
@@ -87,7 +110,9 @@ class Pages:
         return self._page(request)
 
     def _page(self, request: Request, status: int = 200, *, problem: str = "", notice: str = "") -> Response:
-        drawn = draw(self.visit, self._spoken(request), self._most, problem=problem, notice=notice)
+        drawn = draw(
+            self.visit, self._spoken(request), self._most, problem=problem, notice=notice, guest=self._guest
+        )  # fmt: skip
         return HTMLResponse(drawn, status)
 
     def _spoken(self, request: Request) -> PageLanguage:
@@ -112,8 +137,10 @@ class Pages:
         folder = self.visit.new_folder()
         try:
             name = await received(request.headers.get("content-type", ""), request.stream(), folder, self._most)
-        except BaseException:
+        except BaseException as error:
             folder.rmdir()
+            if isinstance(error, TooLargeError) and self._guest is not None:  # who can begin no program with options
+                raise TooLargeError(say(_TOO_LARGE, N=count(self._most // 1_000_000))) from None
             raise
         self.visit.take(folder, name)
         return _home()
@@ -180,15 +207,35 @@ class Pages:
         return FileResponse(file, media_type=FORMS[form], headers=_saved_as(f"{self.visit.name}-report.{form}"))
 
     async def _file(self, request: Request) -> Response:
-        name = request.path_params["file"]
-        if name == "report.css":  # one set of colours for the report and what is around it
-            return Response(_text("bdt_core.report", name), media_type="text/css")
-        if name not in _STATIC:
-            return _nothing()
-        return Response(_text("bdt_pipeline.local_page", name), media_type=_STATIC[name])
+        return static(request.path_params["file"]) or _nothing()
 
 
-def draw(visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", notice: str = "") -> str:
+def static(name: str) -> Response | None:
+    """A file that is the same for everybody, of those that there are."""
+    if name == "report.css":  # one set of colours for the report and what is around it
+        return Response(_text("bdt_core.report", name), media_type="text/css")
+    if name not in _STATIC:
+        return None
+    return Response(_text("bdt_pipeline.local_page", name), media_type=_STATIC[name])
+
+
+def door(spoken: PageLanguage, why: Why, status: int) -> Response:
+    """A page beside all visits: why there is none, and the way to one.
+
+    Parameters
+    ----------
+    spoken : PageLanguage
+    why : {"entering", "left", "over", "full"}
+        Who enters is led on at once.
+    status : int
+    """
+    page = _templates().get_template("door.html.jinja")
+    return HTMLResponse(page.render(spoken=spoken, say=spoken.say, why=why), status)
+
+
+def draw(
+    visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", notice: str = "", guest: Guest | None = None
+) -> str:  # fmt: skip
     """The page as it stands.
 
     Parameters
@@ -201,6 +248,7 @@ def draw(visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", no
         What was wrong with what was just asked.
     notice : str
         Why the page is here once more.
+    guest : Guest, optional
     """
     place = visit.place
     return (
@@ -211,6 +259,7 @@ def draw(visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", no
             place=place,
             problem=changed(problem or visit.problem, harmless),
             notice=notice,
+            guest=guest,
             megabytes=most // 1_000_000,
             progress=progress_of(visit.work, spoken),
             **({} if visit.answers is None else _questions(visit.answers, spoken)),
@@ -247,8 +296,8 @@ def _questions(answers: Answers, spoken: PageLanguage) -> dict[str, Any]:
 def progress_of(work: Work | None, spoken: PageLanguage) -> dict[str, Any]:
     """How far some work is: its stages, which of them runs, and how far that is."""
     if work is None:
-        return {"stages": [], "at": 0, "share": 0.0, "notices": []}
-    titles, step = work.task.titles, work.step
+        return {"stages": [], "at": 0, "share": 0.0, "notices": [], "waiting": ""}
+    titles, step, place = work.task.titles, work.step, work.place
     at = titles.index(step.title) if step is not None and step.title in titles else 0
     of_stage = min(1.0, step.done / step.steps) if step is not None and step.steps else 0.0
     return {
@@ -256,6 +305,11 @@ def progress_of(work: Work | None, spoken: PageLanguage) -> dict[str, Any]:
         "at": at,
         "share": (at + of_stage) / len(titles),
         "notices": [spoken.said(one) for one in work.notices],
+        "waiting": (
+            spoken.say("Others are at work. You are number {place} in the line; it begins by itself.", place=place)
+            if place
+            else ""
+        ),
     }
 
 

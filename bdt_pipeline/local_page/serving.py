@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+import asyncio
 import secrets
 import signal
 import socket
 import sys
 import webbrowser
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from threading import Thread
 from types import FrameType
 
 import uvicorn
+from starlette.types import ASGIApp
 
+from bdt_core.errors import OutputError, SpecError
 from bdt_core.shards.scratch import PAGE, scratch_folder
 from bdt_pipeline.commands.printing import put
 from bdt_pipeline.local_page.guard import Guard
 from bdt_pipeline.local_page.pages import Pages
 from bdt_pipeline.local_page.visit import Visit, linked
+from bdt_pipeline.local_page.visitors import Address, Rules, Visitors
 
 HOST = "127.0.0.1"
 if sys.platform == "win32":
@@ -28,6 +32,8 @@ else:
 """What a system sends to end it, and when its terminal is closed."""
 _PATIENCE = 2
 """Seconds that are left to a browser that is being answered when the page ends."""
+_SWEPT_EVERY = 60
+"""Seconds after which it is looked again for visits that nobody asks for."""
 
 
 def serve(file: str | None, *, most: int, browser: bool) -> None:
@@ -59,17 +65,68 @@ def serve(file: str | None, *, most: int, browser: bool) -> None:
             visit.stop()
 
 
+def serve_visitors(url: str, listen: str, rules: Rules) -> None:
+    """Serve a page to several people, behind a proxy, until somebody ends it.
+
+    Parameters
+    ----------
+    url : str
+        The address that people open.
+    listen : str
+        ``HOST:PORT`` where the proxy finds the page.
+    rules : Rules
+
+    Raises
+    ------
+    SpecError, OutputError
+        There is no such address, or it is taken.
+    """
+    address = Address.of(url)
+    with _ended_by_signals(), scratch_folder(PAGE) as folder, _listening(listen) as listening:
+        visitors = Visitors(folder, address, rules)
+
+        async def sweep() -> None:
+            while True:
+                await asyncio.sleep(_SWEPT_EVERY)
+                await visitors.sweep()
+
+        words = f"People open  https://{address.host}{address.path}\nThe proxy finds the page at  http://{listen}/"
+        try:
+            _run(visitors, listening, lambda: put(f"{words}. Ctrl-C ends it, and all files go with it."), sweep())
+        finally:
+            visitors.stop()
+
+
+def _listening(listen: str) -> socket.socket:
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isascii() or not port.isdigit():
+        raise SpecError(f"{listen} is no place to listen at. Write HOST:PORT, such as {HOST}:8050.")
+    try:
+        return socket.create_server((host, int(port)), family=socket.AF_INET6 if ":" in host else socket.AF_INET)
+    except (OSError, OverflowError) as error:
+        reason = error.strerror if isinstance(error, OSError) else "no such port"
+        raise OutputError(f"Nothing can listen at {listen}: {reason}. Name another HOST:PORT.") from None
+
+
 def _serve(visit: Visit, listening: socket.socket, most: int, *, browser: bool) -> None:
     port = listening.getsockname()[1]
     token, once = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     guard = Guard(Pages(visit, most).application(), token, [f"{HOST}:{port}", f"localhost:{port}"], [once] * browser)
+    _run(guard, listening, lambda: _announce(port, token, once if browser else None))
+
+
+def _run(
+    application: ASGIApp,
+    listening: socket.socket,
+    announce: Callable[[], None],
+    beside: Coroutine[None, None, None] | None = None,
+) -> None:
     # What it would log may hold names of files and columns.
     config = uvicorn.Config(
-        guard, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False, date_header=False,
-        proxy_headers=False, timeout_graceful_shutdown=_PATIENCE,
+        application, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False,
+        date_header=False, proxy_headers=False, timeout_graceful_shutdown=_PATIENCE,
     )  # fmt: skip
-    server = _Server(config, lambda: _announce(port, token, once if browser else None))
-    server.run(sockets=[listening])
+    _Server(config, announce, beside).run(sockets=[listening])
 
 
 def _announce(port: int, token: str, once: str | None) -> None:
@@ -84,13 +141,19 @@ def _announce(port: int, token: str, once: str | None) -> None:
 class _Server(uvicorn.Server):
     """Says when it can be asked, and ends without a word when it is told to."""
 
-    def __init__(self, config: uvicorn.Config, announce: Callable[[], None]) -> None:
+    def __init__(
+        self, config: uvicorn.Config, announce: Callable[[], None], beside: Coroutine[None, None, None] | None
+    ) -> None:
         super().__init__(config)
         self._announce = announce
+        self._beside = beside
+        self._task: asyncio.Task[None] | None = None
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Begin to answer."""
         await super().startup(sockets)
+        if self._beside is not None:
+            self._task = asyncio.create_task(self._beside)
         self._announce()
 
     @contextmanager

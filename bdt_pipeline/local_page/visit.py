@@ -17,6 +17,7 @@ from bdt_core.spec import parse_spec
 from bdt_core.stages import titles_of
 from bdt_pipeline.commands.console import REPORTS
 from bdt_pipeline.local_page.child import MEMBERS, Audit, Failure, Look, Looked, Written
+from bdt_pipeline.local_page.line import Line
 from bdt_pipeline.local_page.upload import private, safe_name
 from bdt_pipeline.local_page.work import Work
 from bdt_pipeline.proposed.named_table import name_of, source_of
@@ -56,6 +57,8 @@ class Visit:
         The specification of the last audit.
     report : Path or None
         The folder of its report.
+    looks, audits : Line
+        Where it waits while others are at work.
     """
 
     folder: Path
@@ -67,6 +70,8 @@ class Visit:
     notices: list[str] = field(default_factory=list)
     spec: str = ""
     report: Path | None = None
+    looks: Line = field(default_factory=lambda: Line(1))
+    audits: Line = field(default_factory=lambda: Line(1))
     _beside: Path | None = None
 
     @property
@@ -252,7 +257,8 @@ class Visit:
 
     def _begin(self, task: Look | Audit) -> None:
         assert self._beside is not None
-        self.work = Work(task, self._beside, self._new("work"))
+        line = self.looks if isinstance(task, Look) else self.audits
+        self.work = Work(task, self._beside, self._new("work"), line)
 
     def _new(self, name: str) -> Path:
         return Path(tempfile.mkdtemp(prefix=f"{name}-", dir=self.folder))

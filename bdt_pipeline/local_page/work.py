@@ -10,17 +10,29 @@ import subprocess
 import sys
 from contextlib import suppress
 from pathlib import Path
-from threading import Thread
+from threading import Lock, Thread
 from typing import IO
 
 from bdt_core.said import say
-from bdt_pipeline.local_page.child import Audit, End, Failure, Look, Looked, Message, Notice, Step, Written
+from bdt_pipeline.local_page.child import (
+    Audit,
+    End,
+    Failure,
+    Look,
+    Looked,
+    Message,
+    Notice,
+    Step,
+    Written,
+    problem_of,
+)
+from bdt_pipeline.local_page.line import Line
 
 _PROGRAM = "from bdt_pipeline.local_page.child import main; main()"
 
 
 class Work:
-    """A task in a process of its own, which has begun.
+    """A task in a process of its own, which has begun or waits in a line.
 
     Parameters
     ----------
@@ -29,6 +41,8 @@ class Work:
         Its working directory.
     temporary : Path
         Folder for what it puts down in between; gone afterwards.
+    line : Line
+        Where it waits while others run.
 
     Attributes
     ----------
@@ -36,56 +50,76 @@ class Work:
         The last that was told.
     notices : list of str
     end : Failure, Looked, Written or None
-        None while it runs, and where it was stopped.
+        None while it waits or runs, and where it was stopped.
     """
 
-    def __init__(self, task: Look | Audit, folder: Path, temporary: Path) -> None:
+    def __init__(self, task: Look | Audit, folder: Path, temporary: Path, line: Line) -> None:
         self.task = task
         self.step: Step | None = None
         self.notices: list[str] = []
         self.end: End | None = None
+        self._folder = folder
         self._temporary = temporary
+        self._line = line
+        self._state = Lock()
         self._stopped = False
-        # Python looks for modules where this process does, and never in the folder of the table.
-        path = os.pathsep.join(filter(None, sys.path))
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-c", _PROGRAM],
-            cwd=folder,
-            env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(temporary)},
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.DEVNULL,
-            start_new_session=True,
-        )
-        with suppress(OSError):  # it has ended already, which the listener tells
-            pickle.dump(task, self._to_it)
-            self._to_it.flush()
+        self._process: subprocess.Popen[bytes] | None = None
         self._listener = Thread(target=self._listen, daemon=True)
-        self._listener.start()
+        self._line.enter(self)
 
     @property
-    def _to_it(self) -> IO[bytes]:
-        """Open as long as anybody waits for it; it ends when this is closed."""
-        assert self._process.stdin is not None
-        return self._process.stdin
+    def place(self) -> int:
+        """Its place in the line, the first being 1; 0 where it has begun."""
+        return self._line.place_of(self)
 
     @property
-    def _from_it(self) -> IO[bytes]:
-        assert self._process.stdout is not None
-        return self._process.stdout
+    def process(self) -> int:
+        """Number of its process, which has begun."""
+        assert self._process is not None
+        return self._process.pid
+
+    def begin(self) -> None:
+        """Begin, as the line says; what was stopped while it waited does not."""
+        with self._state:
+            if self._stopped:
+                return
+            # Python looks for modules where this process does, and never in the folder of the table.
+            path = os.pathsep.join(filter(None, sys.path))
+            try:
+                self._process = subprocess.Popen(
+                    [sys.executable, "-P", "-c", _PROGRAM],
+                    cwd=self._folder,
+                    env={**os.environ, "PYTHONPATH": path, "TMPDIR": str(self._temporary)},
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.PIPE,
+                    stderr=subprocess.DEVNULL,
+                    start_new_session=True,
+                )
+            except OSError as error:
+                self._over(Failure(problem_of(error)))
+                return
+            with suppress(OSError):  # it has ended already, which the listener tells
+                pickle.dump(self.task, _open(self._process.stdin))
+                _open(self._process.stdin).flush()
+            self._listener.start()
 
     def stop(self) -> None:
         """End it, with all processes that it has begun; nothing of it is left."""
-        self._stopped = True
-        _kill(self._process)
-        self._process.wait()
-        self._listener.join()
-        shutil.rmtree(self._temporary, ignore_errors=True)
+        with self._state:
+            is_first, self._stopped = not self._stopped, True
+        if self._process is not None:
+            _kill(self._process)
+            self._process.wait()
+            self._listener.join()
+        elif is_first and self.end is None:
+            self._over(None)
 
     def _listen(self) -> None:
+        assert self._process is not None
         end: End | None = None
+        code = 0
         try:
-            with self._from_it as messages, suppress(EOFError, OSError, pickle.UnpicklingError):
+            with _open(self._process.stdout) as messages, suppress(EOFError, OSError, pickle.UnpicklingError):
                 while end is None:
                     message: Message = pickle.load(messages)
                     match message:
@@ -98,9 +132,18 @@ class Work:
         finally:
             code = self._process.wait()
             with suppress(OSError):
-                self._to_it.close()
-            shutil.rmtree(self._temporary, ignore_errors=True)
-            self.end = end or (None if self._stopped else Failure(_killed(code)))
+                _open(self._process.stdin).close()  # open as long as anybody waits for it: it ends when this is closed
+            self._over(end or (None if self._stopped else Failure(_killed(code))))
+
+    def _over(self, end: End | None) -> None:
+        shutil.rmtree(self._temporary, ignore_errors=True)
+        self.end = end
+        self._line.leave(self)
+
+
+def _open(stream: IO[bytes] | None) -> IO[bytes]:
+    assert stream is not None
+    return stream
 
 
 def _kill(process: subprocess.Popen[bytes]) -> None:

@@ -65,7 +65,7 @@
       try {
         const now = await (await fetch("progress")).json();
         if (now.place !== place) return location.replace("./"); // this page may be the answer to a form
-        const told = now.stages[now.at];
+        const told = now.waiting || now.stages[now.at];
         if (find("#told").textContent !== told) find("#told").textContent = told;
         find("progress").value = now.share;
         list(".stages", now.stages, (at) => (at < now.at ? "done" : at === now.at ? "now" : "later"));

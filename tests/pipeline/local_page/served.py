@@ -62,8 +62,9 @@ def ask(
     *,
     headers: dict[str, str] | None = None,
     token: str | None = TOKEN,
+    more: tuple[tuple[str, str], ...] = (),
 ) -> Answer:
-    """One request to an application, in this process: a form's where there is a body."""
+    """One request to an application, in this process: a form's where there is a body; with more headers of any name."""
     pieces = [] if body is None else [body] if isinstance(body, bytes) else list(body)
     given = {"host": HOST, **(SEND if body is not None else {}), **(headers or {})}
     place, _, query = path.partition("?")
@@ -71,7 +72,8 @@ def ask(
     scope = {
         "type": "http", "method": "GET" if body is None else "POST", "path": path, "raw_path": b"",
         "query_string": query.encode(), "root_path": "", "scheme": "http", "http_version": "1.1",
-        "headers": [(name.encode(), one.encode()) for name, one in given.items() if one], "client": None,
+        "headers": [(name.encode(), one.encode()) for name, one in (*given.items(), *more) if one],
+        "client": None,
         "server": ("127.0.0.1", 8000),
     }  # fmt: skip
     waiting = [{"type": "http.request", "body": one, "more_body": i < len(pieces) - 1} for i, one in enumerate(pieces)]

@@ -24,6 +24,7 @@ from bdt_core.spec import parse_spec
 from bdt_core.table.sources import read_table
 from bdt_pipeline.local_page.child import Failure, Look, Looked, Notice, Step, Tell, Written, _ended
 from bdt_pipeline.local_page.guard import Guard
+from bdt_pipeline.local_page.line import Line
 from bdt_pipeline.local_page.pages import Pages
 from bdt_pipeline.local_page.visit import Visit, linked
 from bdt_pipeline.local_page.work import Work
@@ -77,7 +78,7 @@ def begin(tmp_path: Path) -> Iterator[Callable[..., Work]]:
 
     def begin(task: object) -> Work:
         (tmp_path / "work").mkdir()
-        begun.append(Work(task, tmp_path, tmp_path / "work"))  # type: ignore[arg-type]
+        begun.append(Work(task, tmp_path, tmp_path / "work", Line(1)))  # type: ignore[arg-type]
         return begun[-1]
 
     yield begin
@@ -91,7 +92,7 @@ def test_stopping_leaves_no_process_and_no_file(begin: Callable[..., Work], tmp_
     assert work.step == Step("second", 1, 4)
     assert work.notices == ["It has begun."]
     assert work.end is None
-    its = processes(work._process.pid) | {work._process.pid}
+    its = processes(work.process) | {work.process}
     assert len(its) == 2
     assert (tmp_path / "work" / "left").exists()
     work.stop()
@@ -126,11 +127,11 @@ def test_every_end_is_told(begin: Callable[..., Work], tmp_path: Path, way: str,
 def test_work_ends_with_whoever_began_it(tmp_path: Path) -> None:
     program = (
         "import sys, time; from pathlib import Path\n"
-        "from bdt_pipeline.local_page.work import Work\n"
+        "from bdt_pipeline.local_page.line import Line; from bdt_pipeline.local_page.work import Work\n"
         "from tests.pipeline.local_page.test_work import Endless\n"
-        "Path('work').mkdir(); work = Work(Endless(), Path('.'), Path('work').resolve())\n"
+        "Path('work').mkdir(); work = Work(Endless(), Path('.'), Path('work').resolve(), Line(1))\n"
         "while work.step is None: time.sleep(.05)\n"
-        "print(work._process.pid, flush=True); time.sleep(600)"
+        "print(work.process, flush=True); time.sleep(600)"
     )
     modules = os.pathsep.join(filter(None, sys.path))
     environment = {**os.environ, "PYTHONPATH": modules}
@@ -167,7 +168,7 @@ def test_one_thing_is_done_at_a_time(being_read: Visit, tmp_path: Path) -> None:
     visit = being_read
     application = Guard(Pages(visit, 1_000_000).application(), TOKEN, [HOST])
     assert visit.work is not None
-    first = visit.work._process.pid
+    first = visit.work.process
     try:
         there = sorted(tmp_path.iterdir())
         body, headers = sent_file("a.csv", b"a,b\n1,2\n")
@@ -184,7 +185,7 @@ def test_one_thing_is_done_at_a_time(being_read: Visit, tmp_path: Path) -> None:
             assert "Something is being done already, and one thing at a time." in answer.text
         assert sorted(tmp_path.iterdir()) == there
         assert visit.work is not None
-        assert visit.work._process.pid == first
+        assert visit.work.process == first
         # A table whose arrival has taken until something else was begun is not kept, either.
         late = tmp_path / "table-late"
         late.mkdir()
@@ -205,7 +206,7 @@ def test_a_visit_stands_at_its_work_until_that_is_stopped(
     """A page that asks meanwhile how far it is would be led to one that is gone with the table."""
     application = Guard(Pages(being_read, 1_000_000).application(), TOKEN, [HOST])
     assert being_read.work is not None
-    process, remove, asked = {being_read.work._process.pid}, shutil.rmtree, threading.Event()
+    process, remove, asked = {being_read.work.process}, shutil.rmtree, threading.Event()
 
     def remove_slowly(*given: Any, **how: Any) -> None:
         asked.wait()
