@@ -4,7 +4,7 @@ Content decides first, names in English, Dutch, German, French and Spanish secon
 is data, from which a specification, a page or a scaffold is made.
 """
 
-from bdt_core.proposal.looks import FEW, Glance, SeenColumn
+from bdt_core.proposal.looks import FEW, Glance, Look, SeenColumn
 from bdt_core.proposal.measured import Level, Measured, as_value, chosen, outcome_of
 from bdt_core.proposal.proposal import Proposal, ProposedColumn, Reach, Role, listed, look_at, propose, proposed
 from bdt_core.proposal.undecided import with_proposed_roles
@@ -13,6 +13,7 @@ __all__ = [
     "FEW",
     "Glance",
     "Level",
+    "Look",
     "Measured",
     "Proposal",
     "ProposedColumn",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -71,9 +72,13 @@ class SeenColumn:
 
     @property
     def levels(self) -> list[Hashable]:
-        """The different values, in the order of their texts; none where there are too many to be counted."""
+        """The different values, in the order of their texts, and by number where these begin with one, as 9-17 and 18+.
+
+        None where there are too many to be counted.
+        """
         return sorted(
-            self.facts.values or (), key=lambda one: (str(type(one)), one) if _is_real(one) else ("", str(one))
+            self.facts.values or (),
+            key=lambda one: (str(type(one)), one) if _is_real(one) else ("", *_in_order(str(one))),
         )
 
 
@@ -269,6 +274,18 @@ def _number_the_rows(column: pd.Series, gathered: _Gathered, name: str) -> bool:
     counts = all_differ and facts.rows >= _ENOUGH_TO_COUNT and span < 10 * facts.rows and not facts.missing
     many = facts.distinct is None or facts.distinct > max(FEW, facts.rows / 2)
     return counts or (many and speaks_of(name, "identifier"))
+
+
+def _in_order(text: str) -> tuple[float, str]:
+    """Sort key of a text: what begins with a number by that, and below it what is less, then all others.
+
+    Examples
+    --------
+    >>> sorted(["100+", "18-25", "unknown", "9-17", "<9", "26 - 99"], key=_in_order)
+    ['<9', '9-17', '18-25', '26 - 99', '100+', 'unknown']
+    """
+    number = re.match(r"(<?)\s*([0-9]{1,15})", text)
+    return (math.inf, text) if number is None else (int(number[2]) - 0.5 * bool(number[1]), text)
 
 
 def _is_real(value: object) -> bool:

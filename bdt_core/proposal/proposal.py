@@ -344,7 +344,10 @@ def _refuse_useless(measured: Measured, seen: Glance) -> None:
 
 
 def _protected(seen: Glance) -> dict[str, str]:
-    """Columns that say which groups people belong to, and why they are taken for that."""
+    """Columns that say which groups people belong to, and why they are taken for that.
+
+    Classes of ages are groups. Ages in years are none by themselves: they stay features, whose every bound is searched.
+    """
     reasons: dict[str, str] = {}
     for column in seen.columns.values():
         if column.look not in ("categorical", "two-valued", "code"):
@@ -352,8 +355,10 @@ def _protected(seen: Glance) -> dict[str, str]:
         texts = [level for level in column.levels[: FEW + 1] if isinstance(level, str)]
         if column.look != "code" and 2 <= len(texts) == len(column.levels) <= FEW and are_groups_of_people(texts):
             reasons[column.name] = "its values are groups of people"
-        elif speaks_of(column.name, "protected") or (
-            column.look == "two-valued" and speaks_of(column.name, "one group")
+        elif (
+            speaks_of(column.name, "protected")
+            or (column.look == "two-valued" and speaks_of(column.name, "one group"))
+            or (speaks_of(column.name, "age") and column.facts.distinct is not None and column.facts.distinct <= FEW)
         ):
             reasons[column.name] = "its name says a group of people"
     return reasons

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from typing import Any, Literal, cast, get_args
@@ -16,6 +16,7 @@ from bdt_core.proposal import (
     FEW,
     Glance,
     Level,
+    Look,
     Measured,
     Proposal,
     ProposedColumn,
@@ -118,7 +119,8 @@ class Answers:
         ----------
         form : mapping of str to str
             ``outcome`` is a choice as of `choice_of`, or the name of one of the selections beside it; ``better``;
-            ``use-N`` of column N; ``name-N`` and ``level-N-P``, names of column N and its level P; ``names``, lines of
+            ``use-N`` of column N; ``kind-N``, whether its numbers are "numbers" or
+            "categories"; ``name-N`` and ``level-N-P``, names of column N and its level P; ``names``, lines of
             a file of names; ``limit``; ``smallest`` and ``iterations``; and the keys of
             `ABOUT`.
 
@@ -149,7 +151,8 @@ class Answers:
         else:
             measured = replace(self.proposal.measured, settings=self._with_direction(settings, form), is_guess=False)
         said = {name: role for name, role in said.items() if name not in measured.columns}
-        proposal = proposed(self.glance, measured, said)
+        glance = replace(self.glance, columns={**self.glance.columns, **dict(self._kinds(form, measured.columns))})
+        proposal = proposed(glance, measured, said)
         free = {one.name for one in proposal.columns if one.name not in measured.columns}
         legitimate = frozenset(name for name, use in uses.items() if use == "legitimate") & free
         people = [name for name, use in uses.items() if use == "person" and name in free]
@@ -166,7 +169,7 @@ class Answers:
         limit = self._limit(form) if is_same_unit else ""
         smallest = _whole(form, "smallest", self.smallest, 0, LARGEST_SMALLEST)
         iterations = _whole(form, "iterations", self.iterations, 1, MOST_ITERATIONS)
-        answers = Answers(self.glance, proposal, said, legitimate, person, labels, about, limit, smallest, iterations)
+        answers = Answers(glance, proposal, said, legitimate, person, labels, about, limit, smallest, iterations)
         return answers, is_other
 
     def refuse_unanswered(self) -> None:
@@ -197,6 +200,28 @@ class Answers:
             asked = form.get(f"use-{number}")
             if asked in get_args(Use) and self.use_of(column) is not None:
                 yield column.name, cast("Use", asked)
+
+    def can_be_codes(self, column: ProposedColumn) -> bool:
+        """Whether a column holds few whole numbers, which may be amounts or codes, and is not measured."""
+        seen = self.glance.columns[column.name]
+        return (
+            self.use_of(column) is not None
+            and seen.look in ("numeric", "code")
+            and _has_few(seen)
+            and all(isinstance(as_value(level), int) for level in seen.levels)
+        )
+
+    def is_codes(self, column: ProposedColumn) -> bool:
+        """Whether such a column is taken for categories."""
+        return self.glance.columns[column.name].look == "code"
+
+    def _kinds(self, form: Form, measured: Collection[str]) -> Iterator[tuple[str, SeenColumn]]:
+        """Columns of few numbers, as a person says what they are."""
+        looks: Mapping[str, Look] = {"numbers": "numeric", "categories": "code"}
+        for number, column in enumerate(self.proposal.columns):
+            look = looks.get(form.get(f"kind-{number}", ""))
+            if look is not None and column.name not in measured and self.can_be_codes(column):
+                yield column.name, replace(self.glance.columns[column.name], look=look)
 
     def levels_of(self, column: str) -> list[str]:
         """Levels that can be named, as the specification has them; none of numbers, and of columns with many."""

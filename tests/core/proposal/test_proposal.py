@@ -91,6 +91,31 @@ def test_age_stays_a_feature(name: str, people: Callable[..., pd.DataFrame]) -> 
     assert roles(checked(people(**{name: ages, "y": draws(0, 1)})))[name] == "feature"
 
 
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("Leeftijd", ("18-25", "26-35", "100+")),
+        ("age_cat", ("Less than 25", "25 - 45", "Greater than 45")),
+        ("Leeftijdsklasse", ("t/m 25", "26+")),
+        ("age group", (1, 2, 3, 4)),
+        ("leeftijdscategorie", (1, 2)),
+    ],
+)
+def test_classes_of_ages_are_protected_as_sex_is(
+    name: str, values: tuple[Any, ...], people: Callable[..., pd.DataFrame]
+) -> None:
+    found = checked(people(**{name: draws(*values), "y": draws(0, 1, seed=2)}))
+    assert roles(found)[name] == "protected"
+    written = [f"{year} years" for year in range(18, 60)]  # ages all the same, and no classes
+    assert roles(checked(people(**{name: draws(*written), "y": draws(0, 1, seed=2)})))[name] == "feature"
+
+
+def test_classes_of_ages_are_in_the_order_of_their_numbers(people: Callable[..., pd.DataFrame]) -> None:
+    classes = ["<18", "18-25", "26-35", "100+", "unknown"]
+    seen = look_at(people(Leeftijd=draws(*reversed(classes)), y=draws(0, 1, seed=2)))
+    assert seen.columns["Leeftijd"].levels == classes
+
+
 def test_codes_of_few_values_are_categories(people: Callable[..., pd.DataFrame]) -> None:
     found = checked(people(race=draws(*range(1, 9)), zip=draws(*range(10_000, 10_040)), y=draws(0, 1, seed=2)))
     assert found.specification("made", {"path": "made.csv"})["features"]["kinds"] == {

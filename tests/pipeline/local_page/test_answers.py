@@ -8,6 +8,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
+import numpy as np
 import pandas as pd
 import pytest
 import yaml
@@ -17,7 +18,9 @@ from bdt_core.proposal import Proposal, chosen, look_at, proposed
 from bdt_core.proposal import proposal as proposing
 from bdt_core.report.translation import PAGE, texts
 from bdt_core.spec import BiasVariable, parse_spec
+from bdt_core.spec.audit_spec import MOST_FEATURES
 from bdt_core.stages import READING, SPLITTING, STAGES, VALIDATING, WRITING
+from bdt_core.table.roles import assign_roles
 from bdt_pipeline.local_page import outcomes
 from bdt_pipeline.local_page import pages as drawing
 from bdt_pipeline.local_page.answers import Answers, choice_of, levels_of
@@ -119,7 +122,8 @@ def test_names_for_readers_are_in_the_specification_and_on_the_page(given: Answe
     assert f"level-{columns.index('age')}-0" not in values
     again, _ = changed.changed(form_of(changed))
     assert spec_of(again)["labels"] == spec["labels"]
-    emptied, _ = changed.changed({**{str(one): "" for one in values}, **form_of(changed)})
+    sliders = ("smallest", "iterations")
+    emptied, _ = changed.changed({**{name: "" for name in map(str, values) if name not in sliders}, **form_of(changed)})
     assert {"labels", "about"}.isdisjoint(spec_of(emptied))
 
 
@@ -181,6 +185,40 @@ def test_the_sliders_are_those_of_the_clustering(given: Answers) -> None:
         for beyond in (int(str(one["min"])) - 1, int(str(one["max"])) + 1, "", "x"):
             with pytest.raises(SpecError, match="no number that the page offers"):
                 given.changed(form_of(given, **{name: str(beyond)}))
+
+
+def test_few_numbers_can_be_said_to_be_categories(table: pd.DataFrame) -> None:
+    given = answers(table.assign(room=[1, 2, 3, 4, 5, 6, 7, 2] * 50, half=[0.5, 1, 2, 4] * 100))
+    columns = [one.name for one in given.proposal.columns]
+    room = f"kind-{columns.index('room')}"
+    asked = {str(one.get("name")) for tag, one in Reader(page_of(given)).tags if tag == "select"}
+    assert {one for one in asked if one.startswith("kind-")} == {room}  # neither ages, nor halves, nor what happened
+    assert "kinds" not in spec_of(given)["features"]
+    codes, _ = given.changed(form_of(given, **{room: "categories"}))
+    assert spec_of(codes)["features"]["kinds"] == {"room": "categorical"}
+    assert codes.levels_of("room") == ["1", "2", "3", "4", "5", "6", "7"]
+    again, _ = codes.changed(form_of(codes))  # an answer stays
+    assert spec_of(again)["features"]["kinds"] == {"room": "categorical"}
+    numbers, _ = again.changed(form_of(again, **{room: "numbers"}))
+    assert spec_of(numbers) == spec_of(given.changed(form_of(given))[0])
+    odd = {f"kind-{columns.index(name)}": "categories" for name in ("age", "half", "refused")}
+    assert spec_of(given.changed(form_of(given, **odd))[0]) == spec_of(numbers)
+
+
+def test_a_column_beyond_the_first_that_a_person_makes_a_feature_is_searched() -> None:
+    rng = np.random.default_rng(1)
+    wide = pd.DataFrame({f"c{i}": rng.normal(size=60) for i in range(MOST_FEATURES + 20)})
+    wide["refused"] = [0, 1, 1] * 20
+    given = answers(wide)
+    last = f"c{MOST_FEATURES + 19}"
+
+    def features(of: Answers) -> list[str]:
+        roles = assign_roles(list(wide.columns), parse_spec(spec_of(of)))
+        return [name for name, role in roles.items() if role == "feature"]
+
+    first = [f"c{i}" for i in range(MOST_FEATURES)]
+    assert features(given) == first
+    assert features(given.changed(form_of(given, **{last: "feature"}))[0]) == [*first, last]
 
 
 def test_answers_can_be_taken_back(given: Answers) -> None:

@@ -301,7 +301,7 @@ def test_the_example_comes_as_a_table_does(tmp_path: Path) -> None:
     assert visit.place == "questions"
     assert visit.answers is not None
     assert visit.answers.proposal.rows == 7_214
-    assert [one.name for one in visit.answers.proposal.of_role("protected")] == ["sex", "race"]
+    assert [one.name for one in visit.answers.proposal.of_role("protected")] == ["sex", "age_cat", "race"]
     spec = parse_spec(yaml.safe_load(visit.answers.specification("demo:compas", {}, "en")))
     assert read_table(spec.source).shape == (7_214, 14)  # wherever the specification is saved
     assert (visit.is_address, visit.spec_file) == (True, "compas.yaml")
