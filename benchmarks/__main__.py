@@ -35,6 +35,7 @@ NAMES = (
     "stories",
     "tables",
     "validity",
+    "verified",
 )
 
 

@@ -12,7 +12,8 @@ import math
 import re
 import sys
 from collections import Counter
-from itertools import combinations, pairwise
+from functools import cache
+from itertools import combinations, pairwise, permutations, product
 from pathlib import Path
 
 import numpy as np
@@ -21,6 +22,11 @@ from scipy import optimize, special, stats
 TOLERANCE = 1e-9  # of the larger of two numbers
 MISSING = re.compile(r"|#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?(NaN|nan)|<NA>|N/A|n/a|NA|NULL|null|None")
 NUMBER, PADDED = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*"), re.compile(r"\s*[+-]?0\d")
+SPAN = re.compile(  # an interval of numbers in words, of which thousands have commas
+    r"(?P<least>N) to (?P<most>N)|from (?P<at_least>N)|(above (?P<above>N))?( and )?(up to (?P<up_to>N))?".replace(
+        "N", r"-?[\d.]+(e[+-]?\d+)?"
+    )
+)
 RATES = """selection_rate TP FP of TP FP FN TN; prevalence TP FN of TP FP FN TN; accuracy TP TN of TP FP FN TN;
     true_positive_rate TP of TP FN; false_negative_rate FN of TP FN; false_positive_rate FP of FP TN;
     true_negative_rate TN of FP TN; positive_predictive_value TP of TP FP; false_discovery_rate FP of TP FP;
@@ -62,6 +68,7 @@ def wilson(x, n, z, jeffreys_below=0):
     return x / n, 0.0 if x == 0 else low, 1.0 if x == n else high
 
 
+@cache
 def newcombe(x, n, y, m, z):
     """Rate x of n less rate y of m with its limits (Newcombe 1998, method 10)."""
     (p, p_low, p_high), (q, q_low, q_high) = wilson(x, n, z), wilson(y, m, z)
@@ -73,6 +80,7 @@ def without_sign(gap, low, high):
     return abs(gap), max(low, -high, 0.0), max(abs(low), abs(high))
 
 
+@cache
 def koopman(x, n, y, m, z):
     """Limits of the ratio of two rates, x of n over y of m: where its score statistic is z squared (Koopman 1984)."""
 
@@ -91,6 +99,7 @@ def koopman(x, n, y, m, z):
     return low, math.exp(optimize.brentq(beyond, centre, centre + 40, xtol=1e-13)) if y else math.inf
 
 
+@cache
 def mover(x, n, y, m, z):
     """Limits of a ratio of two rates from Wilson's of each, joined by MOVER-R (Donner and Zou 2012)."""
     (a, a_low, a_high), (b, b_low, b_high) = wilson(x, n, z), wilson(y, m, z)
@@ -121,6 +130,30 @@ def for_all(cells, rate, reference, alpha):
     return optimize.brentq(missed, 1.0, 10.0, xtol=1e-13)
 
 
+@cache
+def for_pairs(groups, alpha):
+    """The quantile for all pairs of groups (Tukey's; Hayter 1984), from the range of as many normal errors."""
+    z = np.linspace(-9, 9, 181)
+
+    def missed(c):
+        within = special.ndtr(z) - special.ndtr(z - c * math.sqrt(2))
+        return groups * within ** (groups - 1) @ np.exp(-(z**2) / 2) * 0.1 / math.sqrt(2 * math.pi) - (1 - alpha)
+
+    return optimize.brentq(missed, 1.0, 10.0, xtol=1e-13)
+
+
+def span_of(counts, what, alpha):
+    """The largest difference or the smallest ratio of rates, each x of n, with limits from those of all pairs."""
+    rates, z = [x / n for x, n in counts], for_pairs(len(counts), alpha)
+    least, most, of_pair = min(rates), max(rates), newcombe if what == "difference" else mover
+    limits = [of_pair(*one, *other, z)[-2:] for one, other in permutations(counts, 2)]
+    low, high = (max(one) for one in zip(*limits, strict=True))
+    if what == "difference":
+        return most - least, max(low, 0.0), high
+    return (least / most, 1 / high, 1 / max(low, 1.0)) if most else (math.nan,) * 3
+
+
+@cache
 def t_tests(x, n, y, m):
     """Welch's t of two rates, and Student's with one variance, with two-sided p-values; {} where nothing varies."""
     (p, v), (q, w) = ((k / of, k / of * (1 - k / of) / (of - 1) if of > 1 else math.nan) for k, of in ((x, n), (y, m)))
@@ -160,6 +193,7 @@ def of_means(part):
     return mine | {"difference": gap, "low": gap - reach, "high": gap + reach}
 
 
+@cache
 def detectable(rate, n, m, alpha, power=0.8):
     """The difference from a rate, towards one half, that is found with this power (Cohen 1988, chapter 6)."""
     start = math.asin(math.sqrt(min(rate, 1 - rate)))
@@ -167,6 +201,7 @@ def detectable(rate, n, m, alpha, power=0.8):
     return math.inf if end > math.pi / 2 else math.sin(end) ** 2 - math.sin(start) ** 2
 
 
+@cache
 def mid_p(x, n, y, m):
     """Two-sided mid-p of equal rates: twice the smaller side of the hypergeometric distribution (Lancaster 1961)."""
     k = np.arange(max(0, x + y - m), min(n, x + y) + 1)
@@ -225,7 +260,7 @@ class Table:
                 file.seek(0)
                 header, *more = (row for row in csv.reader(file, delimiter=separator) if row)
             rows += more
-        self.rows, self.columns = len(rows), {}
+        self.rows, self.columns, self.looked_up = len(rows), {}, {}
         for name, texts in zip(header, zip(*rows, strict=True), strict=True):
             known = {x for x in texts if not MISSING.fullmatch(x)} if given is None else {*texts} - {"", *given}
             levels = {x: x for x in known}
@@ -236,17 +271,28 @@ class Table:
             self.columns[name] = np.array([levels.get(x) for x in texts], dtype=object)
 
     def known(self, *names):
-        return np.all([[x is not None for x in self.columns[name]] for name in names], axis=0)
+        return np.all(
+            [self.once(name, "known", lambda column: np.array([x is not None for x in column])) for name in names],
+            axis=0,
+        )
+
+    def once(self, name, what, make):
+        """What follows from a column, made once; of another column of this name anew."""
+        column = self.columns[name]
+        if self.looked_up.get((name, what), [None])[0] is not column:
+            self.looked_up[name, what] = column, make(column)
+        return self.looked_up[name, what][1]
 
     def numbers(self, name):
-        if any(isinstance(x, str) for x in self.columns[name]):
+        if self.once(name, "texts", lambda column: any(isinstance(x, str) for x in column)):
             raise Skip(f"what takes the column {name}: it holds texts, dates or numbers in a notation of their own")
-        return self.columns[name].astype(float)
+        return self.once(name, "numbers", lambda column: column.astype(float))
 
     def among(self, name, wanted):
         """Rows with one of some values; a number is also the text that writes it."""
-        levels = {x for x in {*self.columns[name]} - {None} if x in wanted or str(x) in map(str, wanted)}
-        return np.array([x in levels for x in self.columns[name]], dtype=bool)
+        values = self.once(name, "values", lambda column: {*column} - {None})
+        levels = {x for x in values if x in wanted or str(x) in map(str, wanted)}
+        return self.once(name, frozenset(levels), lambda column: np.array([x in levels for x in column], dtype=bool))
 
     def positive(self, name, wanted):
         """1 where a value counts as positive, 0 where not, not a number where it is missing."""
@@ -345,6 +391,71 @@ def clarify(d, a, p, q):
     return out | {"KL": special.rel_entr(q, p).sum(), "GE": (ratio(square * whole.total(), mean * mean) - 1) / 2}
 
 
+def clarify_limits(d, a, p, q, alpha):
+    """Limits of Clarify's metrics that are no difference of two rates (docs/declared-groups.md)."""
+    z, n, m = z_of(alpha), d.total(), a.total()
+    share = wilson(n, n + m, z)
+    out = {"CI": (1 - 2 * share[2], 1 - 2 * share[1])}
+    (x, k), (y, j) = (of("selection_rate", one) for one in (d, a))
+    out |= {"DI": koopman(x, k, y, j, z)} if k and j and x + y else {}
+    # Ratios of counts that overlap, by the logarithm, with half a row more per cell; then joined.
+    for name, both, label, prediction in (("DCA", "TP", "FN", "FP"), ("DCR", "TN", "FP", "FN")):
+        sides = []
+        for one in (a, d) if name == "DCA" else (d, a):
+            up, down = one[both] + one[label] + 1, one[both] + one[prediction] + 1
+            variance = (one[both] + 0.5) * (1 / up - 1 / down) ** 2
+            variance += (one[label] + 0.5) / up**2 + (one[prediction] + 0.5) / down**2
+            spread, value = math.exp(z * math.sqrt(variance)), ratio(up - 1, down - 1)
+            sides += [value, min(value, up / down / spread), max(value, up / down * spread)]
+        out[name] = joined(*sides)
+    odds = [ratio(x, 1 - x) for one in (d, a) for x in wilson(one["FN"], one["FN"] + one["FP"], z, 40)]
+    out["TE"] = joined(*odds) if all(map(math.isfinite, odds)) else (odds[1] - odds[5], odds[2] - odds[4])
+    # Divergences by the delta method on their roots; they start at 0 unless chi-squared rejects equal shares.
+    there = p + q > 0
+    labels, pooled = there.sum(), (p * n + q * m)[there] / (n + m)
+    different = ((p - q)[there] ** 2 / pooled).sum() / (1 / n + 1 / m) > special.chdtri(max(labels - 1, 1), alpha)
+    s, t = ((x[there] * k + 0.5) / (k + 0.5 * labels) for x, k in ((p, n), (q, m)))
+    middle = (s + t) / 2
+    for name, slope_t, slope_s, smooth, factor in (
+        ("KL", np.log(t / s), -t / s, special.rel_entr(t, s).sum(), 0.5),
+        ("JS", np.log(t / middle) / 2, np.log(s / middle) / 2,
+         (special.rel_entr(t, middle) + special.rel_entr(s, middle)).sum() / 2, 0.125),
+    ):  # fmt: skip
+        variance = sum(
+            max((x * slope**2).sum() - (x * slope).sum() ** 2, 0) / k
+            for x, slope, k in ((t, slope_t, m), (s, slope_s, n))
+        )
+        noise, root = factor * (1 / m + 1 / n), math.sqrt(smooth)
+        error = math.sqrt(variance) / (2 * root) if smooth > 1e-9 else math.sqrt(noise)
+        lower = max(math.sqrt(max(smooth - (labels - 2) * noise, 0)) - z * error, 0) ** 2
+        out[name] = (
+            lower if different else 0.0,
+            math.inf if name == "KL" and (p[q > 0] == 0).any() else (root + z * error) ** 2,
+        )
+    # Distances of more than two labels, from intervals of all of them at once.
+    k = len(p) if len(p) > 2 else 1
+    one_of = -float(special.ndtri((1 - (1 - alpha) ** (1 / k)) / 2))
+    gaps = [without_sign(*newcombe(y * m, m, x * n, n, one_of))[1:] for x, y in zip(p, q, strict=True)]
+    for i, name in product((0, 1), ("LP", "TVD", "KS")):
+        each = np.array([one[i] for one in gaps])
+        value = {"LP": math.sqrt((each**2).sum()), "TVD": min(each.sum() / 2, 1), "KS": each.max()}[name]
+        out[name] = (*out.get(name, ()), value)
+    whole = a + d
+    first, second = ((whole["TP"] + whole["TN"] + k * whole["FP"]) / whole.total() for k in (2, 4))
+    slope = (
+        {b: b * b / 2 / first**2 - second * b / first**3 + second / 2 / first**2 for b in (0, 1, 2)} if first else {}
+    )
+    rows = {0: whole["FN"] + 0.5, 1: whole["TP"] + whole["TN"], 2: whole["FP"] + 0.5}
+    reach = z * math.sqrt(sum(rows[b] * slope[b] ** 2 for b in slope)) / whole.total()
+    index = (ratio(second, first**2) - 1) / 2
+    return out | {"GE": (max(index - reach, 0), index + reach)}
+
+
+def joined(a, a_low, a_high, b, b_low, b_high):
+    """Limits of a - b from those of each, by MOVER (Zou and Donner 2008)."""
+    return a - b - math.hypot(a - a_low, b_high - b), a - b + math.hypot(a_high - a, b - b_low)
+
+
 def disparity(inside, known, strata, bad):
     """Conditional demographic disparity: in each stratum d's share of bad outcomes less its share of good ones."""
     parts = [(here & bad, here & ~bad) for here in (known & (strata == one) for one in {*strata[known]} - {None})]
@@ -363,6 +474,7 @@ class Recomputed:
         features = [one["name"] for one in report["data"]["columns"] if one["role"] == "feature"]
         self.complete = table.known(*features) if self.spec["missing"] == "drop" else np.ones(table.rows, dtype=bool)
         self.audited = ~np.isnan(self.y) & self.complete
+        self.drawn = table.rows > self.spec["large_rows"]
         self.by_person, self.name = self.spec["split"]["key"] is not None, report["bias_variable"]["name"]
         searched = report.get("worst_groups") or {}
         self.attempt(self.rows)
@@ -374,12 +486,22 @@ class Recomputed:
         before = searched.get("groups", [])
         for i, one in enumerate((report.get("findings") or {}).get("findings", [])):
             self.attempt(self.people, f"findings.findings[{i}]", one, before[: one["groups_before"]])
+        for i, one in enumerate((report.get("findings") or {}).get("at_first_sight", [])):
+            self.attempt(self.people, f"findings.at_first_sight[{i}]", {**one, "remaining": None}, [])
+        self.attempt(self.repeated_ranges)
         self.attempt(self.intersections, report.get("slices") or {"slices": []})
         self.attempt(self.of_intersections, report.get("slices") or {})
         self.attempt(self.columns)
         self.attempt(self.calibration, report.get("calibration") or {"facets": []})
         self.attempt(self.characteristics, report.get("characteristics"))
         self.attempt(self.tree)
+        self.attempt(self.of_proxies)
+        if (report.get("mitigation") or {}).get("thresholds"):
+            self.attempt(self.tried, report["mitigation"])
+        if report.get("local_bias"):
+            self.attempt(self.gaps_within, report["local_bias"])
+        if report.get("pooled_groups"):
+            self.attempt(self.pooled, report["pooled_groups"])
         self.attempt(self.repeated)
         self.attempt(self.families)
         self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
@@ -393,6 +515,9 @@ class Recomputed:
             check(*given, **named)
         except Skip as skip:
             self.left_out[str(skip)] += 1
+        except (ArithmeticError, LookupError, ValueError) as error:  # such as more events than people
+            self.made["contradictions"] += 1
+            self.differing.append(("contradictions", check.__name__, "contradicting itself", repr(error)))
 
     def each(self, kind, where, stated, within=TOLERANCE, **mine):
         """Hold members of an object of the report against what was recomputed; what is no number is null."""
@@ -466,6 +591,7 @@ class Recomputed:
             }
             least = (group["low"] if sign > 0 else -group["high"] for group in groups)
             mine["confirmed_difference"] = max(least, default=0)
+            mine |= {name: part["certificate"][name] for name in ("max_conditions", "max_share")}
             self.each("people found", where, one, **mine)
 
     def intersections(self, told):
@@ -593,7 +719,8 @@ class Recomputed:
         outcomes = [told[x] and self.table.positive(told[x], positive) for x in ("label", "prediction")]
         kinds = {"found": [], "selected": [], "burdens": []}
         for c, column in enumerate(told["characteristics"]):
-            for k, (level, side) in enumerate(self.values_of(column)):
+            for k, level in enumerate(column["levels"]):
+                side = self.valued(column["column"], level["words"])
                 at = f"characteristics.characteristics[{c}].levels[{k}]"
                 self.each("characteristics", at, level, rows=int((side == 1).sum()))
                 kinds["burdens"] += [
@@ -617,29 +744,18 @@ class Recomputed:
                 mine = {"share": each[0] / each[1], "share_others": each[2] / each[3], "low": low, "high": high}
                 self.each("characteristics", at, one, p_adjusted=p_value, significant=p_value <= alpha, **mine)
 
-    def values_of(self, column):
-        """Each level of a profiling column with who has it; of many numbers these are quarters of the rows."""
-        name, levels = column["column"], column["levels"]
-        known = self.table.known(name) & self.complete
-        many = len({*self.table.columns[name][known]}) > 5 and name not in self.spec["groups"]["thresholds"]
-        if not many or isinstance(self.table.columns[name][known][0], str):
-            return [(level, self.valued(name, level["words"])) for level in levels]
-        x, spans = self.table.numbers(name), {}
-        cuts = np.unique(np.quantile(x[known], (0.25, 0.5, 0.75), method="inverted_cdf"))
-        place = np.where(known, np.searchsorted(cuts[cuts < x[known].max()], x), math.nan)
-        for level in levels:  # told in words: their first number sorts them
-            text = level["words"].removeprefix(name).replace(",", "")
-            spans[-math.inf if text.startswith(" up to") else float(NUMBER.search(text)[0])] = level
-        if len(spans) != len({*place[known]}):
-            raise Skip("characteristics in words that leave their limits open")
-        return [(spans[low], np.where(known, place == i, math.nan)) for i, low in enumerate(sorted(spans))]
-
     def valued(self, name, text):
-        """1 for who has the value of a column that words name, 0 for who has another."""
+        """1 for who has the value of a column, or a number in the interval, that words name, 0 for who has another."""
         cut, text = self.spec["groups"]["thresholds"].get(name), text.removeprefix(f"{name} ").removeprefix("is ")
+        x, span = self.table.columns[name], SPAN.fullmatch(text.replace(",", ""))
         if cut is not None:
             x = self.table.numbers(name)
             return np.where(np.isnan(x) | ~self.complete, math.nan, (x > cut) == ("above" in text or ">" in text))
+        if span and span[0] and not any(isinstance(one, (str, bool)) for one in x):
+            ends_of_span = {key: float(value) for key, value in span.groupdict().items() if value}
+            met = {"least": np.greater_equal, "at_least": np.greater_equal, "above": np.greater}
+            inside = [met.get(key, np.less_equal)(x.astype(float), end) for key, end in ends_of_span.items()]
+            return np.where(self.complete & self.table.known(name), np.all(inside, axis=0), math.nan)
         if not self.table.among(name, [text]).any():
             raise Skip("characteristics in words that leave their limits open")
         return np.where(self.complete, self.table.positive(name, text), math.nan)
@@ -711,6 +827,9 @@ class Recomputed:
             self.each("tests", where, part, difference=part["share"] - part["share_others"])
         if isinstance(part, dict) and part.get("confidence") is not None:
             self.each("settings", where, part, confidence=1 - self.spec["significance"]["alpha"])
+        for name in ("alpha", "min_rows") if isinstance(part, dict) else ():
+            if part.get(name) is not None:
+                self.each("settings", where, part, **{name: self.spec["significance"][name]})
         for name, inner in (
             part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ()
         ):
@@ -743,6 +862,19 @@ class Recomputed:
             for (at, one), p_value in zip(exact, held, strict=True):
                 self.each("families of tests", at, one, p_adjusted=p_value)
                 self.at_once_of(at, one, alpha, len(exact))
+        for at, one in [] if self.by_person else clusters:
+            rule, rows = one["rule"], one["comparison"]["n_a"]
+            if rule and rule["precision"] and rule["recall"]:  # of as many as a whole number of people, met by one
+                both = round(rule["recall"] * rows)
+                mine = {"recall": both / rows, "precision": both / round(both / rule["precision"])}
+                self.each("clusters", f"{at}.rule", rule, 1e-12, **mine)
+        again = (report.get("primary_test") or {}).get("repeated_splits")
+        exactly = again and again.get("together") and None not in again["differences"]
+        if exactly and not self.by_person:
+            rows = again["together"]["n_a"] + again["together"]["n_b"]
+            stated = {"rows of all splits": sum(again["test_rows"]), "first": again["test_rows"][0]}
+            mine = {"rows of all splits": rows, "first": report["split"]["test_rows"]}
+            self.each("test rows", "primary_test.repeated_splits", stated, **mine)
         told = report["differences"]
         for i, feature in enumerate(told["features"]):
             for j, level in enumerate(feature.get("levels") or []):
@@ -817,7 +949,158 @@ class Recomputed:
             low, high = min(low, 0.0), max(high, 0.0)
         else:
             low, high = (max(low, 0.0), high) if difference > 0 else (low, min(high, 0.0))
-        self.each("families of tests", where, one, corrected_low=low, corrected_high=high)
+        mine = {"corrected_low": low, "corrected_high": high}
+        if one.get("smallest_visible") is not None and test["events_a"] is not None:
+            rate = (counts[0] + counts[2]) / (counts[1] + counts[3])
+            mine["smallest_visible"] = step * detectable(rate, counts[1], counts[3], alpha / statements)
+        self.each("families of tests", where, one, **mine)
+
+    def repeated_ranges(self):
+        """p-values of criteria, adjusted together; rows of sections."""
+        report, rows = self.report, int(self.audited.sum())
+        facets = (report.get("groups") or {"facets": []})["facets"]
+        listed = [
+            (f"groups.facets[{f}].ranges[{r}]", one)
+            for f, facet in enumerate(facets) for r, one in enumerate(facet["ranges"]) if one["p_adjusted"] is not None
+        ]  # fmt: skip
+        held = holm([one["p_value"] for _, one in listed])
+        for (at, one), p_value in zip(listed, held, strict=True):
+            self.each(
+                "families of tests",
+                at,
+                one,
+                p_adjusted=p_value,
+                significant=p_value <= self.spec["significance"]["alpha"],
+            )
+        for name, mine in (
+            ("declared_outcomes", {"rows": rows, "mean": self.y[self.audited].mean()}),
+            ("pooled_groups", {"mean": self.y[self.audited].mean(), "pooled_from": self.spec["groups"]["pooled_from"]}),
+            ("worst_groups", {"rows": rows}),
+            ("slices", {x: report["split"][x] for x in ("train_rows", "test_rows")}),
+            ("stability", {} if self.drawn else {"rows": report["split"]["train_rows"]}),
+        ):  # fmt: skip
+            if report.get(name):
+                self.each("settings", name, report[name], **mine)
+
+    def of_proxies(self):
+        """What gives a cluster away stands with what sets it apart, too."""
+        levels = {
+            (feature["column"], level["level"]): level
+            for feature in self.report["differences"]["features"] for level in feature.get("levels") or []
+        }  # fmt: skip
+        same = {"cluster": "share_cluster", "rest": "share_rest", "low": "corrected_low", "high": "corrected_high"}
+        for i, one in enumerate(self.report.get("proxies") or []):
+            level = levels.get((one["column"], one["level"]))
+            if level is None:
+                raise Skip("what gives a cluster away by numbers")
+            mine = {name: level[other] for name, other in same.items()} | {"p_adjusted": level["p_adjusted"]}
+            self.each("clusters", f"proxies[{i}]", one, difference=one["cluster"] - one["rest"], **mine)
+
+    def tried(self, told):
+        """Thresholds that were tried: rates of groups on the test rows, and what follows from them."""
+        alpha, made = told["settings"]["alpha"], told["thresholds"]
+        z, at = z_of(alpha), "mitigation.thresholds"
+        counts = {}
+        for g, group in enumerate(made["groups"]):
+            for one, side in product(group["rates"], ("before", "after")):
+                stated = one[side]
+                limits = wilson(stated["events"], stated["n"], z, 40)
+                self.attempt(
+                    self.each, "thresholds", f"{at}.groups[{g}].{one['metric']}.{side}", stated, **ends(limits)
+                )
+                counts.setdefault((one["metric"], side), []).append((stated["events"], stated["n"]))
+            sizes = [one["before"]["n"] for one in group["rates"] if one["metric"] == "selection_rate"]
+            self.each("thresholds", f"{at}.groups[{g}]", group, **({"test_rows": sizes[0]} if sizes else {}))
+        for f, one in enumerate(made["frontier"]):
+            accuracy = one["accuracy"]
+            self.attempt(
+                self.each, "thresholds", f"{at}.frontier[{f}].accuracy", accuracy,
+                **ends(wilson(accuracy["events"], accuracy["n"], z, 40)), n=told["test_rows"],
+            )  # fmt: skip
+            self.each("thresholds", f"{at}.frontier[{f}].gap", one["gap"], n=told["test_rows"])
+        cells = told["reweighing"]["cells"] if told["reweighing"] else []
+        for c, cell in enumerate(cells):
+            alike = [sum(x["rows"] for x in cells if x[name] == cell[name]) for name in ("group", "label")]
+            expected, rows = alike[0] * alike[1] / told["reweighing"]["rows"], cell["rows"]
+            mine = {"expected": expected, "weight": expected / rows if rows else math.nan}
+            self.each("thresholds", f"mitigation.reweighing.cells[{c}]", cell, **mine)
+        for p, one in enumerate(told["proxies"]["proxies"] if told["proxies"] else []):
+            levels = self.table.among(one["protected"], [one["level"]])
+            if one["measure"] == "AUC" and one["estimate"] is not None and not self.drawn and levels.any():
+                x, has = self.table.numbers(one["feature"]), levels
+                here = self.table.known(one["feature"])
+                wins = stats.rankdata(x[here])[has[here]].sum() - has[here].sum() * (has[here].sum() + 1) / 2
+                area = wins / has[here].sum() / (~has[here]).sum()
+                mine = {"estimate": area, "strength": 2 * abs(area - 0.5), "rows": here.sum()}
+                self.each("thresholds", f"mitigation.proxies.proxies[{p}]", one, **mine)
+        for side in ("before", "after"):
+            stated = made["accuracy"][side]
+            limits = wilson(stated["events"], stated["n"], z, 40)
+            self.each("thresholds", f"{at}.accuracy.{side}", stated, n=told["test_rows"], **ends(limits))
+            for m, one in enumerate((made["gap"], *made["metrics"])):
+                (name, _, what), spans = one["metric"].rpartition("_"), []
+                for rate in CRITERIA.get(name, []) if name != "four_fifths" else []:
+                    enough = [pair for pair in counts.get((rate, side), []) if pair[1] >= 10]
+                    spans += [span_of(enough, what, alpha / len(CRITERIA[name]))] if len(enough) > 1 else []
+                if spans and len(spans) == len(CRITERIA[name]):
+                    worst = [(max if what == "difference" else min)(x) for x in zip(*spans, strict=True)]
+                    where = f"{at}.metrics[{m - 1}].{side}" if m else f"{at}.gap.{side}"
+                    self.attempt(self.each, "thresholds", where, one[side], **ends(worst))
+
+    def gaps_within(self, told):
+        """Groups within clusters: train and test rows together, all clusters together, and what held-out rows show."""
+        everybody = told["everywhere"]
+        for method in ("kmeans", "logan"):
+            clusters = (told.get(method) or {"clusters": []})["clusters"]
+            for part, (g, whole) in product(("train", "test"), enumerate(everybody["train"])):
+                whole = everybody[part][g]
+                for name in ("rows", "counted", "events") if clusters and whole["events"] is not None else ():
+                    total = {name: sum(one[part][g][name] for one in clusters)}
+                    self.each("local bias", f"local_bias.{method}, all clusters, {part}[{g}]", whole, **total)
+            for c, one in enumerate([everybody, *clusters]):
+                where = f"local_bias.{method}.clusters[{c - 1}]" if c else "local_bias.everywhere"
+                for part in ("train", "test", "together"):
+                    for g, group in enumerate(one[part]):
+                        mine = {} if group["events"] is None else {"value": ratio(group["events"], group["counted"])}
+                        if part == "together" and method == "kmeans":  # LOGAN's clusters are found anew
+                            mine |= {x: one["train"][g][x] + one["test"][g][x] for x in ("rows", "counted")}
+                            mine |= (
+                                {}
+                                if group["events"] is None
+                                else {"events": one["train"][g]["events"] + one["test"][g]["events"]}
+                            )
+                        self.each("local bias", f"{where}.{part}[{g}]", group, **mine)
+                self.attempt(self.held_out, where, one)
+
+    def held_out(self, where, one):
+        """The two groups of a cluster that are furthest apart on the train rows, on the others."""
+        test, told = {group["group"]: group for group in one["test"]}, one["held_out"]
+        if told["test"] != "exact mid-p" or self.by_person:
+            raise Skip("gaps within clusters by other tests")
+        sides = [test[told[name]] for name in ("higher", "lower")]
+        counts = [side[name] for side in sides for name in ("events", "counted")]
+        gap, low, high = newcombe(*counts, z_of(self.report["local_bias"]["settings"]["alpha"]))
+        mine = {"counted_higher": counts[1], "counted_lower": counts[3], "gap": gap, "low": low, "high": high}
+        self.each("local bias", f"{where}.held_out", told, p_value=mid_p(*counts), **mine)
+
+    def pooled(self, told):
+        """Sizes of groups of declared columns; estimates are in steps, so that no single person shows."""
+        for i, grouping in enumerate(told["groupings"]):
+            for j, group in enumerate(grouping["groups"]):
+                where, inside = f"pooled_groups.groupings[{i}].groups[{j}]", self.audited.copy()
+                for name, level in zip(grouping["columns"], group["values"], strict=False):
+                    cut = self.spec["groups"]["thresholds"].get(name)
+                    above = (self.table.numbers(name) > cut) == level.startswith(">") if cut is not None else None
+                    inside &= self.table.among(name, [level]) if above is None else above
+                few = int(inside.sum()) < min(told["pooled_from"], told["min_rows"])
+                mine = (
+                    {"size": None if few else int(inside.sum())}
+                    if len(grouping["columns"]) == len(group["values"])
+                    else {}
+                )
+                if told["is_rate"]:
+                    mine |= {name: round(group[name], 2) for name in ("estimate", "low", "high")}
+                self.each("pooled groups", where, group, **({} if self.by_person else mine))
 
     def declared(self, told):
         """The bias variable of each declared group against everybody else; intervals of differences hold at once."""
@@ -895,16 +1178,22 @@ class Recomputed:
         turn = {"TP": "TN", "FP": "FN", "FN": "FP", "TN": "TP"} if told["favourable"] == "negative" else {}
         good = [Counter({turn.get(x, x): n for x, n in one.items()}) for one in cells]  # positive is favourable
         # Rates of everybody and of each group, and metrics of scores.
+        self.each(kind, at, facet, **({} if self.by_person else {"rows": self.table.rows}))
         self.each(kind, f"{at}.overall", facet["overall"], **{rate: ratio(*of(rate, total)) for rate in there})
         for i, group in enumerate(facet["groups"]):
             self.each(kind, f"{at}.groups[{i}]", group, rows=cells[i].total())
             mine = {} if score is None or label is None else of_scores(label[masks[i]], score[masks[i]])
-            mine = {name: {"estimate": value} for name, value in mine.items()}
+            scored = int((~np.isnan(score[masks[i]])).sum()) if mine else 0
+            mine = {name: {"estimate": value, "n": scored} for name, value in mine.items()}
             for rate in there:
                 x, n = of(rate, cells[i])
                 mine[rate] = {"events": x, "n": n, **ends(wilson(x, n, z, 40))}
                 limits = ends(wilson(x, n, z_of(alpha, judged), 40)[1:], ("low", "high"))
                 self.at_once[facet["facet"], group["group"], rate] = {} if self.by_person else limits
+            hits, either = cells[i]["TP"], cells[i]["TP"] + cells[i]["FP"] + cells[i]["FN"]
+            if len(named) == 2:  # F1 is 2 s / (1 + s) of the share s of true positives among all that is positive
+                scored = [2 * x / (1 + x) for x in wilson(hits, either, z, 40)]
+                mine["f1_score"] = {"n": either, **ends(scored)}
             for name, stated in (group["rates"] or {}).items():
                 self.attempt(self.each, kind, f"{at}.groups[{i}].rates.{name}", stated, **mine.get(name, {}))
         # Each group against the reference: one group, or everybody else.
@@ -927,11 +1216,13 @@ class Recomputed:
         # Criteria: the largest difference and the smallest ratio over all groups with enough rows.
         for j, stated in enumerate(facet["ranges"]):
             (name, _, what), spans = stated["metric"].rpartition("_"), []
+            usual = [one for one in (good if name == "four_fifths" else cells) if one.total() >= told["min_rows"]]
             for rate in CRITERIA.get(name, []):
-                usual = [one for one in (good if name == "four_fifths" else cells) if one.total() >= told["min_rows"]]
-                rates = [x / n for x, n in (of(rate, one) for one in usual) if n >= 10] or [math.nan]
-                spans.append(max(rates) - min(rates) if what == "difference" else ratio(min(rates), max(rates)))
-            mine = {"estimate": max(spans) if what == "difference" else min(spans)} if spans else {}
+                counts = [(x, n) for x, n in (of(rate, one) for one in usual) if n >= 10]
+                spans += [span_of(counts, what, alpha / len(CRITERIA[name]))] if len(counts) > 1 else []
+            worst = [(max if what == "difference" else min)(one) for one in zip(*spans, strict=True)]
+            mine = ends(worst) if worst and len(spans) == len(CRITERIA[name]) else {}
+            mine = {"estimate": mine["estimate"]} if mine and self.by_person else mine
             tests = [equal_rates(of(rate, one) for one in usual) for rate in CRITERIA.get(name, [])]
             if stated.get("p_value") is not None and tests and None not in tests and not self.by_person:
                 mine["p_value"] = min(1.0, len(tests) * min(tests))
@@ -944,6 +1235,14 @@ class Recomputed:
             rates = [ratio(*of(rate, cells[i])) if rate in RATES else np.nanmean(score[masks[i]]) for i in kept]
             self.each(kind, f"{at}.bias_score.{rate}", part, value=max(rates) - min(rates))
             sum_of_parts += weight * (max(rates) - min(rates))
+        values = {one["name"]: one["value"] for one in composite["parts"]}
+        if "selection_rate" in values:
+            shares = [ratio(*of("selection_rate", cells[i])) for i in kept]
+            both = [values[x] for x in ("true_positive_rate", "false_positive_rate") if x in values]
+            mine = {"demographic_parity_difference": max(shares) - min(shares)}
+            mine["disparate_impact_ratio"] = ratio(min(shares), max(shares))
+            mine |= {"equalized_odds_difference": sum(both) / 2} if len(both) == 2 else {}
+            self.each(kind, f"{at}.bias_score", composite, **mine)
         self.each(kind, f"{at}.bias_score", composite, **({"score": sum_of_parts} if composite["parts"] else {}))
         # Clarify's metrics: d is the group, a everybody else.
         labels = table.columns[told["label"]] if label is not None else known
@@ -952,25 +1251,21 @@ class Recomputed:
             p, q = (np.array([(labels[m] == x).mean() for x in {*labels[known]}]) for m in (inside, known & ~inside))
             d, a = good[i], sum(good, Counter()) - good[i]
             mine = clarify(d, a, p, q)
+            alone_and_all = {
+                k: clarify_limits(d, a, p, q, alpha / k) if d.total() and a.total() else {} for k in (1, judged)
+            }
             for name, column in (("CDDL", label), ("CDDPL", said)):
                 if column is not None:
                     mine[name] = disparity(inside, known, strata, column == (1 if turn else 0))
             for j, metric in enumerate(facet["clarify"]):
                 name, value = metric["metric"], {"estimate": mine.get(metric["metric"], math.nan)}
-                rate = CLARIFY.get(name, "prevalence" if name in ("TVD", "KS", "LP") and len(p) == 2 else None)
-                if rate:
+                if rate := CLARIFY.get(name):
                     sides = [of(rate, d), of(rate, a)][:: 1 if name in ("SD", "DRR") else -1]
                     alone, all_of = (newcombe(*sides[0], *sides[1], z_of(alpha, k)) for k in (1, judged))
-                    if name not in CLARIFY:  # distances of two shares: the difference without its sign
-                        length = math.sqrt(2) if name == "LP" else 1
-                        alone, all_of = ((length * x for x in without_sign(*one)) for one in (alone, all_of))
-                    value |= ends(alone) | ends([*all_of][1:], ("together_low", "together_high"))
-                if name == "DI" and min(of("selection_rate", one)[1] for one in (d, a)):
-                    value |= ends(koopman(*of("selection_rate", d), *of("selection_rate", a), z), ("low", "high"))
-                if name == "CI":  # 1 - 2 x, of which x, the group's share of both, has Wilson's limits
-                    for (low, high), k in ((("low", "high"), 1), (("together_low", "together_high"), judged)):
-                        share = wilson(d.total(), d.total() + a.total(), z_of(alpha, k))
-                        value |= {low: 1 - 2 * share[2], high: 1 - 2 * share[1]}
+                    value |= ends(alone) | ends(all_of[1:], ("together_low", "together_high"))
+                for k, names_of_ends in ((1, ("low", "high")), (judged, ("together_low", "together_high"))):
+                    if name in alone_and_all[k] and not (name == "GE" and k == judged and judged > 1):
+                        value |= ends(alone_and_all[k][name], names_of_ends)
                 stated = metric["values"][i if len(metric["values"]) > 1 else 0]
                 where, value = f"{at}.clarify[{j}].values[{i}]", {} if name == "FT" else value
                 self.attempt(self.each, "Clarify's metrics", where, stated, **value)
@@ -978,7 +1273,8 @@ class Recomputed:
     def limits(self):
         """Every limit's verdict from its evidence, which stands elsewhere in the report, and that of all together."""
         verdicts, order = [], ("fail", "inconclusive", "not_testable", "pass")
-        elsewhere = json.dumps({name: part for name, part in self.report.items() if name not in ("gate", "spec")})
+        others = json.dumps({name: part for name, part in self.report.items() if name not in ("gate", "spec")})
+        elsewhere = {one.lstrip("-") for one in re.findall(r"[-+.\de]+", others)}
         for i, limit in enumerate(self.report["gate"]):
             asked = self.spec["gate"][i] if i < len(self.spec["gate"]) else {}
             mine = {"maximum": asked["max"]} if "max" in asked else {}
@@ -988,6 +1284,15 @@ class Recomputed:
             for name in ("value", "difference", *(() if widened and not limit.get("broken_by") else ("low", "high"))):
                 if limit.get(name) is not None and (own not in self.at_once or name == "value"):
                     mine[name] = limit[name] if json.dumps(abs(limit[name])) in elsewhere else math.nan
+            mine |= {"minimum": asked["min"]} if asked.get("min") is not None and "minimum" in limit else {}
+            facets = {one["facet"]: one for one in (self.report.get("groups") or {"facets": []})["facets"]}
+            if limit.get("rows_seen") is not None and own[0] in facets and not self.by_person:
+                both, of_facet = limit["rows_seen"] + limit["rows_unseen"], facets[own[0]]["rows"]
+                rows = of_facet if both == of_facet else self.table.rows  # with those whose group is missing
+                self.each("limits", f"gate[{i}]", {"rows seen and not": both}, **{"rows seen and not": rows})
+            for same in facets[own[0]]["ranges"] if own[0] in facets and own[1] is None else ():
+                if same["metric"] == own[2] and limit.get("p_value") is not None:
+                    mine["p_value"] = same["p_value"]
             mine |= {"verdict": self.verdict_of(limit, asked), **self.at_once.get(own, {})}
             mine["blocks"] = mine["verdict"] == "fail" or (
                 mine["verdict"] != "pass" and limit["inconclusive"] == "block"
