@@ -98,6 +98,16 @@ def measured(design: str, run: int, rows: int = ROWS, permutations: int = 79) ->
     )
 
 
+def oracle(design: str, run: int, rows: int = ROWS) -> bool:
+    """Whether a test finds the score off for the planted group, by somebody who was told who they are."""
+    drawn = made(design, run, rows)
+    inside, residual = drawn.inside, drawn.happened - drawn.scores
+    variance = float((drawn.scores * (1.0 - drawn.scores)).mean())
+    error = np.sqrt(variance * (1.0 / inside.sum() + 1.0 / (~inside).sum()))
+    apart = abs(residual[inside].mean() - residual[~inside].mean())
+    return bool(2.0 * stats.norm.sf(apart / error) <= ALPHA)
+
+
 def run(runs: str | None = None, peers: str = "", example: str = "") -> None:
     """Measure every design and keep it."""
     if example:
@@ -119,6 +129,7 @@ def run(runs: str | None = None, peers: str = "", example: str = "") -> None:
             "designs": table(columns, lines),
             "found": min(line[3] for line in planted[:2]),
             "found_harder": min(line[3] for line in planted[2:]),
+            "oracle": min(float(np.mean([oracle(one, number) for number in range(tables)])) for one in PLANTED),
             "alarms": max(line[3] for line in nulls),
             "rows": ROWS,
             "runs": tables,
