@@ -1092,6 +1092,8 @@ class Recomputed:
                     cut = self.spec["groups"]["thresholds"].get(name)
                     above = (self.table.numbers(name) > cut) == level.startswith(">") if cut is not None else None
                     inside &= self.table.among(name, [level]) if above is None else above
+                if len(group["values"]) == len(grouping["columns"]):
+                    inside &= self.table.known(*grouping["columns"])
                 few = int(inside.sum()) < min(told["pooled_from"], told["min_rows"])
                 mine = (
                     {"size": None if few else int(inside.sum())}
