@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, Literal
@@ -67,6 +67,33 @@ MAJORITY_MEANINGS = {
     "not_testable": "Neither do more than half of the limits hold, nor are half of them broken: some could not be "
     "tested, for the reasons given below.",
 }
+
+
+def verdict_word(verdict: str, say: Callable[[str], str] = str) -> str:
+    """A verdict as it stands before its reason, in a language.
+
+    Examples
+    --------
+    >>> verdict_word("not_testable")
+    'NOT TESTABLE'
+    """
+    return say(VERDICT_WORDS[verdict]).upper()
+
+
+def verdict_line(name: str, verdict: Mapping[str, Any], say: Callable[[str], str] = str) -> str:
+    """An audit's verdict and reason in one line, in a language.
+
+    Examples
+    --------
+    >>> verdict_line("loans", {"verdict": "fail", "sentence": "sex is f: 9 points more."})
+    'FAIL: loans: sex is f: 9 points more.'
+    """
+    return f"{verdict_word(verdict['verdict'], say)}: {name}: {verdict_reason(verdict, say)}"
+
+
+def verdict_reason(verdict: Mapping[str, Any], say: Callable[[str], str] = str) -> str:
+    """The reason of a verdict, in a language, without the verdict that stands before it already."""
+    return say(verdict["sentence"]).removeprefix(f"{say(VERDICT_WORDS[verdict['verdict']])}: ")
 
 
 def values_in_words(values: Sequence[object]) -> str:

@@ -9,7 +9,7 @@ from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import say_of
 from bdt_pipeline.assets.views import gate_metadata
 from bdt_pipeline.resources.config import clear_failures
-from bdt_pipeline.resources.run_log import in_check
+from bdt_pipeline.resources.run_log import in_check, log_verdict
 from bdt_pipeline.resources.storage import storage_root
 
 
@@ -79,6 +79,7 @@ def build_bias_gate_checks(
             verdict = report["verdict"]
             if canary:
                 verdict = _beside_the_one_in_use(report, spec, context.instance)
+        log_verdict(context, spec.name, verdict, say_of(spec))
         return dg.AssetCheckResult(
             passed=verdict["verdict"] in ("pass", "no_limit"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,

@@ -9,7 +9,7 @@ import dagster as dg
 
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.views import gate_metadata
-from bdt_pipeline.resources.run_log import in_check
+from bdt_pipeline.resources.run_log import in_check, log_verdict
 
 GATE = "bias_gate"
 
@@ -31,10 +31,11 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
             'verdict only warns, unless the limit says "inconclusive: block".'
         ),
     )
-    def check(bias_report: dict[str, Any]) -> dg.AssetCheckResult:
+    def check(context: dg.AssetCheckExecutionContext, bias_report: dict[str, Any]) -> dg.AssetCheckResult:
         from bdt_core.sentences import with_sentences
 
         verdict = with_sentences(bias_report)["verdict"]
+        log_verdict(context, audit.spec.name, verdict, audit.say)
         return dg.AssetCheckResult(
             passed=verdict["verdict"] in ("pass", "no_limit"),
             severity=dg.AssetCheckSeverity.ERROR if verdict["blocks"] else dg.AssetCheckSeverity.WARN,

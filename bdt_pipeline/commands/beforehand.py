@@ -60,6 +60,20 @@ def compiled_beforehand() -> Iterator[None]:
             compiler.communicate()
 
 
+@contextmanager
+def compiler_beside() -> Iterator[None]:
+    """Meanwhile another process compiles the loops of an audit into the compiler's cache; at the end it ends, too.
+
+    Whoever waits for a person has the time for it: the audit comes after the answers, in a process of its own, which
+    finds them there.
+    """
+    with _compiler() as compiler:
+        try:
+            yield
+        finally:
+            compiler.kill()
+
+
 def _is_in_the_cache(loop: Any) -> bool:
     """Whether it was ever compiled here; one of an earlier version is compiled by who fetches it."""
     return any(Path(loop.stats.cache_path).glob(f"*.{loop.__name__}-*.nbi"))
@@ -74,6 +88,8 @@ def _compiler() -> subprocess.Popen[bytes]:
 
 
 if __name__ == "__main__":
+    if sys.platform != "win32":
+        os.nice(10)  # what somebody waits for comes first
     for loop, types in _loops().items():
         loop.compile(types)
         print(flush=True)

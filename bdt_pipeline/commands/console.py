@@ -98,7 +98,7 @@ def show_result(document: dict[str, Any], files: Iterable[Path]) -> None:
     safe = printed(document)
     document = dict(with_sentences(document))
     verdict, said = document["verdict"], say_in(safe)
-    show_verdict(to, verdict["verdict"], _reason(verdict, said), said)
+    show_verdict(to, verdict["verdict"], words.verdict_reason(verdict, said), said)
     guess = guessed_direction(document["bias_variable"])
     if guess is not None:
         show_notes(to, [said(guess)], said)
@@ -139,7 +139,7 @@ def lines_of(block: Block) -> Iterator[str]:
 
 def show_verdict(to: Console, verdict: str, sentence: str, say: Callable[[str], str] = str) -> None:
     """A verdict in its colour, and the reason, which is in the report's language already."""
-    to.print(f"\n[bold {_COLORS[verdict]}]{verdict_word(verdict, say)}[/]  {shown(sentence)}")
+    to.print(f"\n[bold {_COLORS[verdict]}]{words.verdict_word(verdict, say)}[/]  {shown(sentence)}")
 
 
 def show_notes(to: Console, notes: Iterable[str], say: Callable[[str], str] = str) -> None:
@@ -158,22 +158,6 @@ def show_files(to: Console, title: str, files: Iterable[Path]) -> None:
 def shown(text: str) -> str:
     """A text that may hold anything, as rich prints it: markup and control characters do nothing."""
     return escape(str(words.printable(text)))
-
-
-def verdict_word(verdict: str, say: Callable[[str], str] = str) -> str:
-    """A verdict as it stands before its reason, in a language.
-
-    Examples
-    --------
-    >>> verdict_word("not_testable")
-    'NOT TESTABLE'
-    """
-    return say(words.VERDICT_WORDS[verdict]).upper()
-
-
-def gate_line(name: str, verdict: Mapping[str, Any], say: Callable[[str], str] = str) -> str:
-    """Verdict and reason in one line, in a language."""
-    return f"{verdict_word(verdict['verdict'], say)}: {name}: {_reason(verdict, say)}"
 
 
 def write_file(path: Path, content: bytes, *, called: str = "") -> None:
@@ -196,11 +180,6 @@ def write_file(path: Path, content: bytes, *, called: str = "") -> None:
         _write(path, content)
     except OSError as error:
         raise OutputError(f"{called}{path} cannot be written: {error.strerror or error}. Name another file.") from None
-
-
-def _reason(verdict: Mapping[str, Any], say: Callable[[str], str]) -> str:
-    """The reason of a verdict, in a language, without the verdict that stands before it already."""
-    return say(verdict["sentence"]).removeprefix(f"{say(words.VERDICT_WORDS[verdict['verdict']])}: ")
 
 
 def _next_free(name: str) -> Path:

@@ -25,14 +25,13 @@ from bdt_core.spec import AuditSpec
 from bdt_core.verdict import Verdict
 from bdt_core.verdict.baseline import compare_with_baseline
 from bdt_core.verdict.comparable import ComparableReport, read_baseline
+from bdt_core.words import verdict_line, verdict_word
 from bdt_pipeline.commands.asked import Format, Request
 from bdt_pipeline.commands.console import (
     REPORTS,
-    gate_line,
     guessed_direction,
     report_folder,
     tell,
-    verdict_word,
     write_file,
 )
 from bdt_pipeline.commands.record_batch import record_batch
@@ -103,7 +102,7 @@ def exit_code(verdict: dict[str, Any]) -> int:
 
 def verdict_in_words(result: GateResult, say: Callable[[str], str] = str) -> str:
     """Verdict and reason in one line; one where the direction was guessed; with a baseline, one on it and per limit."""
-    line = gate_line(result["name"], result, say)
+    line = verdict_line(result["name"], result, say)
     guess = guessed_direction(result["bias_variable"])
     if guess is not None:
         line = f"{line}\n  {say('Note')}: {say(guess)}"

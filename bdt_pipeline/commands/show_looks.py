@@ -14,6 +14,7 @@ from bdt_core.sealed.ledger import Ledger
 from bdt_core.sealed.looking import VARIABLE
 from bdt_core.sealed.looks import history_of_looks
 from bdt_core.spec.language import LANGUAGES
+from bdt_core.words import verdict_word
 from bdt_pipeline.commands.console import (
     REPORTS,
     console,
@@ -21,7 +22,6 @@ from bdt_pipeline.commands.console import (
     show_parts,
     shown,
     tell,
-    verdict_word,
     write_file,
 )
 

@@ -11,7 +11,8 @@ from bdt_core.report.known_audit import KnownAudit
 from bdt_core.report.openmetrics import openmetrics
 from bdt_core.report.overview import overview_as_page
 from bdt_core.spec.language import LANGUAGES
-from bdt_pipeline.commands.console import REPORTS, console, show_files, show_notes, shown, verdict_word, write_file
+from bdt_core.words import verdict_word
+from bdt_pipeline.commands.console import REPORTS, console, show_files, show_notes, shown, write_file
 from bdt_pipeline.resources.known_audits import known_audits
 from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_named
 

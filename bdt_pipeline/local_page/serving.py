@@ -18,6 +18,7 @@ from starlette.types import ASGIApp
 
 from bdt_core.errors import OutputError, SpecError
 from bdt_core.shards.scratch import PAGE, scratch_folder
+from bdt_pipeline.commands.beforehand import compiler_beside
 from bdt_pipeline.commands.printing import put
 from bdt_pipeline.local_page.guard import Guard
 from bdt_pipeline.local_page.pages import Pages
@@ -126,7 +127,8 @@ def _run(
         application, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False,
         date_header=False, proxy_headers=False, timeout_graceful_shutdown=_PATIENCE,
     )  # fmt: skip
-    _Server(config, announce, beside).run(sockets=[listening])
+    with compiler_beside():
+        _Server(config, announce, beside).run(sockets=[listening])
 
 
 def _announce(port: int, token: str, once: str | None) -> None:

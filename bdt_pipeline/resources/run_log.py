@@ -17,6 +17,14 @@ def log(context: Any, sentence: str, level: Literal["debug", "info", "warning", 
     getattr(context.log, level)(harmless(sentence))
 
 
+def log_verdict(context: Any, name: str, verdict: Mapping[str, Any], say: Callable[[str], str]) -> None:
+    """Write an audit's verdict with its reason into the log: the last line of ours in a run, as ``bdt gate`` ends."""
+    level: Literal["info", "warning", "error"] = (
+        "error" if verdict["blocks"] else "info" if verdict["verdict"] in ("pass", "no_limit") else "warning"
+    )
+    log(context, words.printable(words.verdict_line(name, verdict, say)), level)
+
+
 @dataclass(frozen=True)
 class MarkdownTable:
     """A table of texts, which becomes Markdown in the audit's language."""

@@ -200,6 +200,8 @@ def through_the_scaffold(folder: Path, _people: pd.DataFrame, language: str) -> 
             job = defs.resolve_job_def("people_audit")
             ran = job.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET)
         (gate,) = [one for one in ran.get_asset_check_evaluations() if one.check_name == "bias_gate"]
+        *_, last = (one.user_message for one in instance.all_logs(ran.run_id) if not one.is_dagster_event)
+        assert last.startswith(f"{VERDICTS[language][0]}: people: {VERDICTS[language][1]}")
         (stored,) = Path(instance.storage_directory()).glob("people/reports/*/report.json")
         through = Through.report(stored.parent)
     assert gate.passed is (through.document["verdict"]["verdict"] == "pass")

@@ -56,7 +56,7 @@ def test_planted_groups_are_found(design: str, full: bool) -> None:
 def test_the_interval_of_a_named_group_covers_its_true_difference(full: bool) -> None:
     """Where harm is weak, what is named is most too large: an interval that ignores the search misses it often."""
     found = {
-        design: intervals(design, 100) if full else intervals(design, 14, permutations=19)
+        design: intervals(design, 100) if full else intervals(design, 28, permutations=19)
         for design in (DESIGNS if full else ("weak", "weak normal", "three conditions", "smooth"))
     }
     for design, one in found.items():

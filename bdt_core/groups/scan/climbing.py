@@ -116,24 +116,24 @@ class Climb:
         return self._climb(scores, kernels.RATE if self.rows.is_rate else kernels.MEAN, self.language.prices, memory)
 
     def assured(self, group: ScoredGroup, scores: Scored) -> float:
-        """The score that a group of `best` keeps where those few who fare best, or worst, are not seen in a sample.
+        """The score that a group of `best` keeps where the smaller side lacks those few who fare best, or worst.
 
         Among n people there may be none of the 1/n of all who fare best: of skewed amounts their mean is too bad by
-        what these have. So each side counts one person more: the group one who fares as these do on average, everybody
-        else one who fares as the worst do. Bounds of a mean that hold for any shape add the end of its range in this
-        way (Gaffke 2005). Rates, and amounts whose variance is known, show all that there is of their shape.
+        what these have. So a group counts one person more, who fares as these do on average; where everybody else are
+        the fewer, they count one who fares as the worst do. What few of all have, the larger side shows. Bounds of a
+        mean that hold for any shape add the end of its range in this way (Gaffke 2005). Rates, and amounts whose
+        variance is known, show all that there is of their shape.
         """
         if scores.is_rate or scores.is_known or not np.isfinite(group.score):
             return group.score
-        inside, harm = self.rows.inside(group.state), scores.harm
-        ordered, people = np.sort(harm), self.rows.people
+        inside, harm, people = self.rows.inside(group.state), scores.harm, self.rows.people
         apart = float(harm[inside].mean() - harm[~inside].mean())
-        unseen = 0.0
-        for side, way in ((inside, 1.0), (~inside, -1.0)):
-            of_side = float(people[side].sum())
-            few = max(round(harm.size / of_side), 1)
-            extreme = ordered[:few] if way > 0 else ordered[-few:]
-            unseen += way * float(harm[side].mean() - extreme.mean()) / (of_side + 1.0)
+        is_smaller = people[inside].sum() <= people[~inside].sum()
+        side = inside if is_smaller else ~inside
+        number = float(people[side].sum())
+        few, ordered = max(round(harm.size / number), 1), np.sort(harm)
+        extreme = ordered[:few] if is_smaller else ordered[-few:]
+        unseen = abs(float(harm[side].mean() - extreme.mean())) / (number + 1.0)
         price = self.language.price(group.state)
         return (group.score + price) * (max(apart - unseen, 0.0) / apart) ** 2 - price
 

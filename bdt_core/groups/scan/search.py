@@ -78,9 +78,10 @@ def find_worst_groups(
     difference" (Kulldorff), for amounts half the square of Welch's statistic of the two means, less a price for the
     length of its description. A variance in that statistic is a side's own, or everybody's where that is larger: so a
     wider spread names nobody, nor does one outlier, nor do few amounts that are alike by chance. A group of amounts is
-    confirmed by the score that it keeps with one person more who fares as the 1/n do who fare best of all, among its n,
-    and everybody else with one as the worst do: few people may lack the tail that their mean rests on. People whose
-    amounts lie farther apart, while no difference of their mean is seen, have a search of their own (`spread`).
+    confirmed by the score that it keeps with one person more who fares as the 1/n do who fare best of all, among its n
+    (where everybody else are the fewer, they have one more who fares as the worst do): few people may lack the tail
+    that their mean rests on. People whose amounts lie farther apart, while no difference of their mean is seen, have a
+    search of their own (`spread`).
 
     A climb from many starts replaces one condition at a time: by the best of all intervals, or the best set of values,
     which is among those that take them by their rate or mean (linear-time subset scanning). The largest score of

@@ -55,6 +55,16 @@ def test_a_program_that_is_killed_leaves_no_process(table: Path) -> None:
         until(lambda: not alive(its))
 
 
+def test_what_an_audit_needs_is_compiled_before_anybody_asks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path / "compiled"))
+    with opened(tmp_path) as program:
+        until(lambda: any((tmp_path / "compiled").rglob("*.nbi")))
+        its = processes(program.process.pid)
+        program.process.terminate()
+        assert program.process.wait(PATIENCE) == 0
+        until(lambda: not alive(its))
+
+
 def test_only_this_machine_reaches_it(table: Path) -> None:
     with opened(table.parent) as program:
         assert listening({program.process.pid}) == {urlsplit(program.address).port: "127.0.0.1"}

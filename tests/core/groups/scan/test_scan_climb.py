@@ -146,17 +146,22 @@ def test_variances_that_are_known_take_the_place_of_those_that_are_seen() -> Non
     assert np.array_equal(permuted.expected, known.scored().expected)
 
 
-def test_of_amounts_a_group_keeps_the_score_with_one_more_of_the_best_and_others_with_one_more_of_the_worst() -> None:
+@pytest.mark.parametrize("worse", ["a", "b"])
+def test_of_amounts_a_group_keeps_the_score_with_one_person_more_on_the_smaller_side(worse: str) -> None:
+    """The group gets one of the best where it is the smaller; else everybody else get one of the worst."""
     rng = np.random.default_rng(3)
     frame = pd.DataFrame({"c": rng.choice(["a", "b"], 400, p=[0.1, 0.9])})
-    harm = -rng.lognormal(size=400) - (frame["c"] == "b").to_numpy()
+    harm = (1.0 if worse == "b" else -1.0) * rng.lognormal(size=400) + 1.5 * (frame["c"] == worse).to_numpy()
     climb = climb_of(frame, harm)
     scores = climb.scored()
     group = climb.best(scores)
     inside = climb.rows.inside(group.state)
-    best = np.sort(harm)[: round(400 / inside.sum())].mean()  # of as many as so few people have one of on average
-    with_one = np.append(harm[inside], best).mean() - np.append(harm[~inside], harm.max()).mean()
-    apart = harm[inside].mean() - harm[~inside].mean()
+    assert np.array_equal(inside, (frame["c"] == worse).to_numpy())
+    sides = {"a": harm[frame["c"] == "a"], "b": harm[frame["c"] == "b"]}
+    apart = sides[worse].mean() - sides["ab".replace(worse, "")].mean()
+    few = round(400 / sides["a"].size)  # of as many as so few people have one of on average
+    sides["a"] = np.append(sides["a"], (np.sort(harm)[:few] if worse == "a" else np.sort(harm)[-few:]).mean())
+    with_one = sides[worse].mean() - sides["ab".replace(worse, "")].mean()
     price = climb.language.price(group.state)
     assert climb.assured(group, scores) == pytest.approx((group.score + price) * (with_one / apart) ** 2 - price)
     assert climb.assured(group, scores) < group.score - 1.0
