@@ -262,7 +262,7 @@ def test_a_later_group_is_compared_with_the_same_people_everywhere() -> None:
         assert f"| {told} |" in line
         assert f"among {alike} found before) |" in line
         first = next(line for line in page.splitlines() if line.startswith(f"- **{one['who'].capitalize()}**"))
-        assert f"elsewhere {100 * one['mean_outside']:.0f} of 100." in first
+        assert f"among everybody else {100 * one['mean_outside']:.0f} of 100." in first
         assert f"Among {alike} found before it is " in first
     assert "befores" not in page
 

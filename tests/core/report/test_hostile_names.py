@@ -172,9 +172,12 @@ def said_in(document: dict[str, Any]) -> dict[str, list[str]]:
 
 
 def filled_in(document: dict[str, Any]) -> dict[str, list[str]]:
-    """What the dossier's forms say, but for their fingerprints, which are those of other names."""
+    """What the dossier's forms say, but for fingerprints and the ids of scenarios, which are those of other names."""
     forms = {name: texts(plain(build_dossier(document, name).sections)) for name in FORMS}
-    return {name: [re.sub(r"sha256:\w+", "", one) for one in said] for name, said in forms.items()}
+    return {
+        name: [re.sub(r"sha256:\w+|\b(?:gate|finding)-[0-9a-f]{8}\b", "", one) for one in said]
+        for name, said in forms.items()
+    }
 
 
 def put_in(text: str, names: Mapping[str, str]) -> str:

@@ -99,7 +99,7 @@ def test_a_figure_within_a_sentence_is_a_mistake_of_the_template():
 
 def test_every_template_is_a_section():
     folder = resources.files("bdt_core.report").joinpath("templates", "sections")
-    others = ("first_page", "opened", "picture", "words", "scope", "forms", "changes", "looks")
+    others = ("first_page", "opened", "picture", "words", "scope", "forms", "changes", "looks", "overview")
     templates = {one.name for one in folder.iterdir() if one.name.endswith(".md.j2")}
     sections = (*BODY, *ANNEX, *PUBLISHED_BODY, *PUBLISHED_ANNEX)
     assert templates == {f"{name}.md.j2" for name in (*sections, *others)}
