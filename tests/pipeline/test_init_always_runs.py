@@ -116,14 +116,14 @@ OUTCOMES: dict[str, tuple[str, dict[str, str], set[str]]] = {
     "bank-full": ("y", {"positive": "yes"}, {"marital"}),
     "credit-card-clients": ("default payment", {"better": "lower"}, {"SEX", "MARRIAGE"}),
     "law_school_clean": ("pass_bar", {"better": "higher"}, {"male", "race"}),
-    "oulad_clean": ("final_result", {"better": "higher", "positive": "Pass"}, {"gender", "disability"}),
+    "oulad_clean": ("final_result", {"better": "higher", "positive": "Pass"}, {"gender", "disability", "age_band"}),
     "german_data_credit": ("class-label", {}, {"sex", "marital-status", "foreign-worker"}),
     "ricci_race": ("Promoted", {"better": "higher"}, {"Race"}),
     "SocialDiagnosis2011": ("smoke", {"positive": "YES"}, {"sex", "marital"}),
-    "Table1_SD_20k": ("Risk category", {"better": "lower"}, set()),
+    "Table1_SD_20k": ("Risk category", {"better": "lower"}, {"Age"}),
     "Bar-Pass-Prediction": ("pass_bar", {"better": "higher"}, {"race", "gender"}),
     "FP-test-set": ("FP", {"better": "lower"}, set()),
-    "nta_simulated": ("y", {}, {"Nationaliteiten", "Geslacht"}),
+    "nta_simulated": ("y", {}, {"Nationaliteiten", "Geslacht", "Leeftijd"}),
 }
 
 
