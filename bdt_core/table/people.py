@@ -11,13 +11,16 @@ from __future__ import annotations
 import base64
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import add
 from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.table.ranks import Hashes, content_sums, fingerprint, mixed
+from bdt_core.table.pool import mapped
+from bdt_core.table.ranks import Hashes, content_sums, fingerprint, hashed_together, mixed
 
 BUCKETS = 512
 _BITS = 9
@@ -44,11 +47,12 @@ class Minima:
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, hashes: Hashes) -> Minima:
-        """Of some rows."""
+    def of(cls, hashes: Hashes, among: int = 0) -> Minima:
+        """Of some rows, which may be a part of so many."""
         within = hashes << np.uint64(_BITS)  # the first bits name the bucket
-        if hashes.size > BUCKETS * _IN_BUCKET:
-            few = within < np.uint64(2**64 // hashes.size * BUCKETS * _IN_BUCKET)
+        among = max(hashes.size, among)
+        if among > BUCKETS * _IN_BUCKET:
+            few = within < np.uint64(2**64 // among * BUCKETS * _IN_BUCKET)
             hashes, within = hashes[few], within[few]
         values, counts = np.unique(hashes, return_counts=True)
         buckets = (values >> np.uint64(64 - _BITS)).astype(np.int64)
@@ -205,14 +209,20 @@ def sketched_rows(
     persons : ndarray of uint64, optional
         Hashes of the column that names persons.
     """
-    every, apart = np.zeros(len(frame), np.uint64), np.zeros(len(frame), np.uint64)
-    of_telling: list[Hashes] = []
-    for name in columns:
-        hashes = mixed(pd.util.hash_pandas_object(frame[name], index=False).to_numpy())
-        every += hashes
-        if name in telling:
-            apart += hashes
-            of_telling.append(hashes)
-    without = [apart - one for one in of_telling] if len(of_telling) > 1 else []
-    minima = tuple(Minima.of(mixed(one)) for one in (apart, *without))
-    return SketchedRows(content_sums(mixed(every)), minima, None if persons is None else Minima.of(mixed(persons)))
+
+    def of_stretch(rows: slice) -> SketchedRows:
+        every, apart = (np.zeros(rows.stop - rows.start, np.uint64) for _ in range(2))
+        of_telling: list[Hashes] = []
+        for name in columns:
+            hashes = mixed(pd.util.hash_pandas_object(frame[name].iloc[rows], index=False).to_numpy())
+            every += hashes
+            if name in telling:
+                apart += hashes
+                of_telling.append(hashes)
+        without = [apart - one for one in of_telling] if len(of_telling) > 1 else []
+        minima = tuple(Minima.of(mixed(one), len(frame)) for one in (apart, *without))
+        of_persons = None if persons is None else Minima.of(mixed(persons[rows]), len(frame))
+        return SketchedRows(content_sums(mixed(every)), minima, of_persons)
+
+    parts = mapped(of_stretch, hashed_together(frame[list(columns)]) or [slice(0, 0)])
+    return reduce(add, parts)

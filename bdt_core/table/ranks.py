@@ -29,15 +29,22 @@ _MIXED_TOGETHER = 1 << 14
 def row_hashes(frame: pd.DataFrame) -> Hashes:
     """Content hash of every row; it depends on neither the order of rows nor of columns."""
     columns = frame[sorted(frame.columns)]
-    # Levels are hashed anew for each stretch of rows, which therefore are no shorter than they are many.
-    levels = [len(dtype.categories) for dtype in columns.dtypes if isinstance(dtype, pd.CategoricalDtype)]
     hashes = np.empty(len(columns), dtype=np.uint64)
 
     def hash_stretch(rows: slice) -> None:
         hashes[rows] = pd.util.hash_pandas_object(columns.iloc[rows], index=False).to_numpy()
 
-    mapped(hash_stretch, stretches(len(columns), max(_HASHED_TOGETHER, *levels, 0)))
+    mapped(hash_stretch, hashed_together(columns))
     return hashes
+
+
+def hashed_together(frame: pd.DataFrame) -> list[slice]:
+    """Stretches of rows that are hashed in a go, each by a thread.
+
+    Levels are hashed anew for each stretch, so it has no fewer rows than a column has levels.
+    """
+    levels = [len(dtype.categories) for dtype in frame.dtypes if isinstance(dtype, pd.CategoricalDtype)]
+    return stretches(len(frame), max(_HASHED_TOGETHER, *levels, 0))
 
 
 def rank_rows(hashes: Hashes, occurrences: Hashes) -> Hashes:
