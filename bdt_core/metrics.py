@@ -24,6 +24,22 @@ Shown = Literal["prediction", "label"]
 Change = Callable[[Any], Any]
 
 
+def harm_sign(better: str) -> float:
+    """1 where a higher value is worse for people, -1 where a lower one is: so a difference is turned into harm."""
+    return 1.0 if better == "lower" else -1.0
+
+
+def as_harm(difference: float, low: float, high: float, better: str) -> tuple[float, float, float]:
+    """A difference and its interval, turned so that harm is above 0.
+
+    Examples
+    --------
+    >>> as_harm(-0.2, -0.3, -0.1, "higher")
+    (0.2, 0.1, 0.3)
+    """
+    return (difference, low, high) if better == "lower" else (-difference, -high, -low)
+
+
 class Directed:
     """Something that is measured of people, and which way they are better off."""
 
@@ -31,8 +47,8 @@ class Directed:
 
     @property
     def harm_sign(self) -> float:
-        """1 where a higher value is worse, -1 where a lower one is."""
-        return 1.0 if self.better == "lower" else -1.0
+        """See `bdt_core.metrics.harm_sign`."""
+        return harm_sign(self.better)
 
 
 class Counts(Protocol):

@@ -25,6 +25,7 @@ from bdt_core.errors import DataError
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.inference.estimates import Difference, MeanEstimate, critical_value
 from bdt_core.inference.persons import Hashes, Persons, PersonSums
+from bdt_core.metrics import harm_sign
 from bdt_core.ranking.results import Finding
 from bdt_core.spec import AuditSpec, FoundBy, reported_specification
 from bdt_core.spec.wording import wording
@@ -170,7 +171,7 @@ def changes_of(
         Of A, in their order.
     """
     spec, settings = a.spec, a.spec.significance
-    sign = 1.0 if spec.bias_variable.better == "lower" else -1.0
+    sign = harm_sign(spec.bias_variable.better)
     gaps = [_has_gap(one, followed, everybody, sign) for one in followed]
     statements = 1 + sum(one.is_there + gap for one, gap in zip(followed, gaps, strict=True))
 

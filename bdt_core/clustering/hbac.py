@@ -21,6 +21,7 @@ from bdt_core.clustering.split import Layout
 from bdt_core.clustering.splitter import CompiledSplitter
 from bdt_core.clustering.tree import ClusterTree, finish, leaves_of
 from bdt_core.errors import DataError, SpecError
+from bdt_core.metrics import harm_sign
 from bdt_core.on_demand import lent
 from bdt_core.table.encoding import Encoded, Encoder, Kind, as_frame, column_kind
 from bdt_core.table.frames import is_table
@@ -386,7 +387,7 @@ class HBAC(ClassNamePrefixFeaturesOutMixin, TransformerMixin, ClusterMixin, Base
         gap = np.average(outcome[inside], weights=weights[inside]) - np.average(
             outcome[~inside], weights=weights[~inside]
         )
-        return float(-gap if self.better == "higher" else gap)
+        return float(harm_sign(self.better) * gap)
 
     def export_text(self) -> str:
         """The splits as text, a line per group, the worse side first.

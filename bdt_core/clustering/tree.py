@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from bdt_core.clustering.grow import Grown
 from bdt_core.clustering.split import Layout, Prototypes, Splits, assign
+from bdt_core.metrics import harm_sign
 from bdt_core.said import Column, Level, Numeral, joined, say
 from bdt_core.table.encoding import Encoded, Encoder
 
@@ -315,7 +316,7 @@ def finish(
                 rows=node.rows,
                 mean=mean,
                 std=std,
-                gap=(-gap if better == "higher" else gap) + 0.0,
+                gap=harm_sign(better) * gap + 0.0,
                 accepted=node.accepted,
                 prototype=prototype,
                 missing=missing,

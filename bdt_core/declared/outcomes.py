@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from bdt_core.groups.conditions import GroupCondition
+from bdt_core.metrics import harm_sign
 from bdt_core.result import Result, Shown
 from bdt_core.said import Text
 from bdt_core.spec.audit_spec import Better
@@ -186,7 +187,7 @@ class DeclaredOutcomes(Result, Shown):
         float or None
             Above 0: worse. None where it was not compared.
         """
-        return group.difference if group.difference is None or self.better == "lower" else -group.difference
+        return None if group.difference is None else harm_sign(self.better) * group.difference
 
     @property
     def worst(self) -> tuple[DeclaredFacet, DeclaredGroup] | None:

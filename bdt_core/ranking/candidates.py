@@ -28,7 +28,7 @@ from bdt_core.inference import Comparison, adjust_p_values, interval_at_once
 from bdt_core.inference.permutation import PERMUTATIONS
 from bdt_core.local_bias.results import LocalBias, LocalCluster
 from bdt_core.local_bias.topics import FeatureDifference
-from bdt_core.metrics import LOCAL_METRICS
+from bdt_core.metrics import LOCAL_METRICS, as_harm
 from bdt_core.ranking.results import Finding, Members
 from bdt_core.said import Numeral, of_ours, say
 from bdt_core.significance.clusters import ClusterSignificance
@@ -182,9 +182,7 @@ def _finding(
     places: Members | None = None, described: tuple[GroupCondition, ...] = (),
 ) -> Finding:  # fmt: skip
     """A candidate, whose people are not counted yet."""
-    difference, low, high = interval
-    if better == "higher":
-        difference, low, high = -difference, -high, -low
+    difference, low, high = as_harm(*interval, better)
     return Finding(
         who=who, found_by=found_by, rows=0, share=0.0, measured=measured, mean_inside=math.nan, mean_outside=math.nan,
         difference=difference, low=low, high=high, p_value=p_value, people_harmed=None, conditions=conditions,

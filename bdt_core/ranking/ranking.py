@@ -14,6 +14,7 @@ from scipy.special import ndtr, ndtri
 
 from bdt_core.clustering.clusters import Clusters
 from bdt_core.inference.alike import AlikeComparison
+from bdt_core.metrics import harm_sign
 from bdt_core.ranking.candidates import (
     from_clusters,
     from_declared_groups,
@@ -127,7 +128,7 @@ class _People:
     def __init__(self, rows: AuditTable, test: AuditTable, of: int, spec: AuditSpec) -> None:
         self._rows, self._of, self._spec = rows, of, spec
         self._is_rate = bool(np.isin(rows.y, (0.0, 1.0)).all())
-        self._sign = 1.0 if spec.bias_variable.better == "lower" else -1.0
+        self._sign = harm_sign(spec.bias_variable.better)
         parts = {False: rows, True: test}
         self._factors = {on_test: factors_of(part) for on_test, part in parts.items()} if spec.legitimate else {}
         self._frames = {on_test: part.audited for on_test, part in parts.items()}

@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, TypeAlias
 
 from bdt_core import words
+from bdt_core.metrics import harm_sign
 from bdt_core.report.figure_axis import draw_number_heads, draw_numbers
 from bdt_core.report.sheet import CALM, FAINT, GREY, HARM, HARM_TINT, INK, SMALL, WIDTH, Ruler, Sheet
 from bdt_core.report.wording import finite
@@ -95,7 +96,7 @@ def corrected(tested: Corrected, unit: words.Unit) -> str:
 
 def own(document: Document, harm: float) -> float:
     """A difference in the bias variable's own direction, in which all differences of a report are told."""
-    return (-harm if document.bias_variable.better == "higher" else harm) + 0.0
+    return harm_sign(document.bias_variable.better) * harm + 0.0
 
 
 def main_p(document: Document) -> str:

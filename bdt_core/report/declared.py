@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from bdt_core.metrics import harm_sign
+
 if TYPE_CHECKING:
     from bdt_core.declared import DeclaredFacet, DeclaredGroup, DeclaredOutcomes
     from bdt_core.report.document import Document
@@ -18,7 +20,7 @@ def facets(outcomes: DeclaredOutcomes) -> list[DeclaredFacet]:
 
 def shown(outcomes: DeclaredOutcomes, facet: DeclaredFacet) -> list[DeclaredGroup]:
     """Groups with numbers, those first that fare worst."""
-    sign = 1.0 if outcomes.better == "lower" else -1.0
+    sign = harm_sign(outcomes.better)
     known = [one for one in facet.groups if one.mean is not None]
     return sorted(known, key=lambda one: -sign * (one.mean or 0.0))[:MOST_SHOWN]
 

@@ -19,7 +19,7 @@ from bdt_core.fairness.score_parts import BiasScore
 from bdt_core.findings import AuditFindings
 from bdt_core.groups.scan.blanks import Blanks
 from bdt_core.inference import CategoricalComparison
-from bdt_core.metrics import RATES
+from bdt_core.metrics import RATES, harm_sign
 from bdt_core.mitigation import recommend
 from bdt_core.report import document as parts
 from bdt_core.report.findings import finding_sentence, headline
@@ -284,7 +284,7 @@ def _shrinkage(primary: ComparedCluster, significance: ClusterSignificance) -> p
     difference = primary.comparison.difference
     if difference is None:
         return None
-    harm = difference if significance.spec.bias_variable.better == "lower" else -difference
+    harm = harm_sign(significance.spec.bias_variable.better) * difference
     return parts.Shrinkage(train_gap=primary.cluster.gap, test_gap=harm)
 
 

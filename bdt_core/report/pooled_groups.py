@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.metrics import harm_sign
 
 if TYPE_CHECKING:
     from bdt_core.fairness.pooled_groups import PooledGroup, PooledGroups
@@ -33,7 +34,7 @@ def small_groups(document: Document) -> tuple[Small, int]:
         if one.size is None and (*grouping.columns, one.group) not in printed
     }
     named = [(columns, one) for columns, one in small if rare.isdisjoint(zip(columns, one.values, strict=True))]
-    sign = 1.0 if pooled.better == "lower" else -1.0
+    sign = harm_sign(pooled.better)
     return sorted(named, key=lambda pair: -sign * pair[1].estimate), len(small) - len(named)
 
 

@@ -38,7 +38,7 @@ from bdt_core.groups.scan.blanks import Blanks
 from bdt_core.groups.scan.results import Certificate
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.inference.proportions import wilson_interval
-from bdt_core.metrics import RATES, RateMetric
+from bdt_core.metrics import RATES, RateMetric, harm_sign
 from bdt_core.ranking import Finding, Findings
 from bdt_core.report import document as parts
 from bdt_core.report.findings import nobody
@@ -688,7 +688,7 @@ class _Publisher:
             rows, inside, outside = counted
         else:
             self.coarse.noise.shifts[str(who)] = 1.0  # everybody is inside or outside
-        sign = 1.0 if self.report.bias_variable.better == "lower" else -1.0
+        sign = harm_sign(self.report.bias_variable.better)
         difference = sign * (inside - outside)
         remaining = finding.remaining
         if remaining is None:

@@ -12,6 +12,7 @@ import numpy as np
 from bdt_core.clustering.clusters import Clusters, TrainCluster, find_clusters
 from bdt_core.clustering.rule import precision_and_recall
 from bdt_core.inference import Comparison, adjust_p_values, corrected_interval
+from bdt_core.metrics import harm_sign
 from bdt_core.result import Result
 from bdt_core.significance.repeats import (
     FindClusters,
@@ -187,14 +188,12 @@ def compare_clusters(
         tests=int((~np.isnan(adjusted)).sum()),
         rejected=int((adjusted <= settings.alpha).sum()),
     )
-    results = []
+    results, sign = [], harm_sign(spec.bias_variable.better)
     for cluster, comparison, joint, p in zip(clusters.train, comparisons, together, adjusted, strict=True):
         met, both, inside = rows.meeting_rule(cluster)
         precision, recall = precision_and_recall(met, both, inside)
         p_adjusted = None if np.isnan(p) else float(p)
-        harm = comparison.difference
-        if harm is not None and spec.bias_variable.better == "higher":
-            harm = -harm
+        harm = None if comparison.difference is None else sign * comparison.difference
         results.append(
             ComparedCluster(
                 cluster=cluster,

@@ -15,6 +15,7 @@ from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.inference import Comparison, compare_samples
 from bdt_core.inference.exchange import exchanged_by_persons, permutation_p_value
 from bdt_core.inference.persons import Steps, compare_persons, person_sums
+from bdt_core.metrics import harm_sign
 from bdt_core.said import say
 from bdt_core.spec import Clustering, Significance, Split
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, AuditTable
@@ -164,7 +165,7 @@ def permute_procedure(
     """
     if settings.test != "permutation":
         return None
-    sign = 1.0 if clusters.spec.bias_variable.better == "lower" else -1.0
+    sign = harm_sign(clusters.spec.bias_variable.better)
     observed = _harm(clusters.predict(test), test.y, sign)
     if observed is None:
         return PermutedProcedure(settings.permutations, None, None)

@@ -6,6 +6,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.inference.alike import Factors
+from bdt_core.metrics import harm_sign
 from bdt_core.table.audit_table import AuditTable
 from bdt_core.table.persons import numbers_of, persons_of
 from bdt_core.table.rows import Rows
@@ -35,7 +36,7 @@ def factors_of(table: AuditTable) -> Factors:
         ],
         axis=1,
     )
-    harm = table.y if spec.bias_variable.better == "lower" else -table.y
+    harm = harm_sign(spec.bias_variable.better) * table.y
     counted = persons_of(table)
     units = None if counted is None else numbers_of(counted[0], table).astype(np.int64)
     return Factors(values, tuple(not one for one in numeric), harm, units, seed=_SEED)

@@ -9,6 +9,7 @@ from typing import Literal
 from bdt_core import words
 from bdt_core.errors import SpecError
 from bdt_core.inference import Comparison, difference_found_beyond
+from bdt_core.metrics import as_harm
 from bdt_core.said import Numeral, of_ours, say
 from bdt_core.significance.clusters import ClusterSignificance, ComparedCluster
 from bdt_core.spec import AlertSeverity, Limit
@@ -135,9 +136,7 @@ def _evidence(cluster: ComparedCluster, limit: Limit, tested: ClusterSignificanc
     if difference is None or low is None or high is None:
         return None
     rejects = p is not None and p <= tested.spec.significance.alpha
-    if tested.spec.bias_variable.better == "higher":
-        return Evidence(cluster, -difference, -high, -low, rejects)
-    return Evidence(cluster, difference, low, high, rejects)
+    return Evidence(cluster, *as_harm(difference, low, high, tested.spec.bias_variable.better), rejects)
 
 
 def _visible(cluster: ComparedCluster, limit: Limit, most: float, tested: ClusterSignificance) -> float | None:

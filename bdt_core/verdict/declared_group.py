@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from bdt_core import words
 from bdt_core.errors import SpecError, did_you_mean
+from bdt_core.metrics import as_harm
 from bdt_core.said import joined, of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.verdict.judge import Evidence, Tolerated, allowed_and_why, judge
@@ -116,9 +117,7 @@ def _evidence(group: DeclaredGroup, outcomes: DeclaredOutcomes | None) -> Eviden
     difference, low, high = group.difference, group.difference_low, group.difference_high
     if outcomes is None or difference is None or low is None or high is None:
         return None
-    if outcomes.better == "higher":
-        return Evidence(group, -difference, -high, -low, bool(group.significant))
-    return Evidence(group, difference, low, high, bool(group.significant))
+    return Evidence(group, *as_harm(difference, low, high, outcomes.better), bool(group.significant))
 
 
 def _unit(outcomes: DeclaredOutcomes) -> words.Unit:

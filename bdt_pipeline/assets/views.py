@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import dagster as dg
 
 from bdt_core import words
+from bdt_core.metrics import harm_sign
 from bdt_core.said import AsItIs, Column, Level, Numeral, Sentence, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.resources.run_log import MarkdownList, MarkdownTable
@@ -202,7 +203,7 @@ def clusters(result: Clusters) -> Metadata:
                     one.label,
                     f"{one.rows:,}",
                     words.number(one.mean),
-                    words.number(-one.gap if result.spec.bias_variable.better == "higher" else one.gap),
+                    words.number(harm_sign(result.spec.bias_variable.better) * one.gap),
                     _stability(stable[one.label]) if stable else words.NOTHING,
                     joined(one.path, " → ") or words.NOTHING,
                 ]
