@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -23,6 +23,7 @@ from bdt_core.local_bias.held_out import judged_clusters, values_together
 from bdt_core.local_bias.logan import LOGAN
 from bdt_core.local_bias.metrics import Integers, gaps
 from bdt_core.local_bias.partition import Partition
+from bdt_core.local_bias.places import Divided, NamedPlaces, divided_by, named_places
 from bdt_core.local_bias.results import LocalBias, LocalCluster, LocalClustering
 from bdt_core.local_bias.rows import LocalRows, LocalSides, matrices, read_sides
 from bdt_core.local_bias.settings import LocalBiasSettings, check_settings
@@ -75,9 +76,10 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
     check_settings(settings)
     sides = read_sides(train, test, settings)
     encoder, train_X, test_X = matrices(sides.train.rows.X, sides.test.rows.X)
+    named = settings.places is not None
     model = LOGAN(
         settings.n_clusters,
-        weight=settings.weight,
+        weight=0.0 if named else settings.weight,
         metric=settings.metric,
         min_group_size=settings.min_group_size,
         min_clusters=settings.min_clusters,
@@ -85,9 +87,15 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
         n_init=settings.n_init,
         random_state=settings.random_state,
     ).fit(train_X, group=sides.train.rows.group, **sides.train.rows.outcomes)
-    orders = {"logan": _by_gap(model.partition_, sides), "kmeans": _by_gap(model.kmeans_, sides)}
-    logan = _clustering(sides, "LOGAN", model.partition_, orders["logan"], model, train_X, test_X)
-    if settings.refits:
+    places: Partition | NamedPlaces = model.partition_
+    if named:
+        places, divided = named_places(sides, train_X)
+    else:
+        divided = divided_by(model.partition_, "LOGAN", train_X, test_X)
+    by_distance = divided_by(model.kmeans_, "k-means", train_X, test_X)
+    orders = {"logan": _by_gap(divided, sides), "kmeans": _by_gap(by_distance, sides)}
+    logan = _clustering(sides, divided, orders["logan"], model, train_X)
+    if settings.refits and not named:
         null = whole_search_null(sides, train_X, model, logan.train)
         logan = replace(logan, train=replace(logan.train, whole_search=null))
     everything = np.zeros(sides.train.rows.rows, np.int64), np.zeros(sides.test.rows.rows, np.int64)
@@ -99,11 +107,11 @@ def find_local_bias(train: LocalRows, test: LocalRows, settings: LocalBiasSettin
         left_out=sides.left_out,
         everywhere=replace(judged_clusters(sides, *everything, 1)[0], label=None),
         logan=logan,
-        kmeans=_clustering(sides, "k-means", model.kmeans_, orders["kmeans"], model, train_X, test_X),
+        kmeans=_clustering(sides, by_distance, orders["kmeans"], model, train_X),
         notes=_notes(model, logan, sides),
         model_state={
             "encoder": None if encoder is None else encoder.to_dict(),
-            "logan": model.partition_.to_dict(),
+            "logan": places.to_dict(),
             "logan_labels": np.argsort(orders["logan"]).tolist(),
             "kmeans": model.kmeans_.to_dict(),
             "kmeans_labels": np.argsort(orders["kmeans"]).tolist(),
@@ -126,6 +134,7 @@ def find_audited_local_bias(train: Rows, test: Rows, section: LocalBiasSection) 
         embeddings=tuple(section.embeddings) if isinstance(section.embeddings, list) else section.embeddings,
         texts=section.texts,
         words_by=section.words_by,
+        places=section.places,
         describe_by=None if section.describe_by is None else tuple(section.describe_by),
         n_clusters=section.n_clusters,
         weight=section.weight,
@@ -170,8 +179,9 @@ def _rows(part: AuditTable, section: LocalBiasSection, embeddings: Any) -> Local
     if section.texts is not None:
         said = frame[section.texts]
         texts = said.astype(object).where(said.notna(), "").astype(str).tolist()
+    places = None if section.places is None else frame[section.places].to_numpy(dtype=object)
     features = None if describe_by is None else frame[describe_by]
-    return LocalRows(X, frame[section.group].to_numpy(), **outcomes, texts=texts, features=features)
+    return LocalRows(X, frame[section.group].to_numpy(), **outcomes, texts=texts, features=features, places=places)
 
 
 def _score(frame: pd.DataFrame, name: str | None) -> NDArray[np.float64]:
@@ -197,44 +207,38 @@ def _favourable(column: Any, positive: Any) -> Any:
     return np.where(column.isna().to_numpy(), np.nan, is_favourable.astype(np.float64))
 
 
-def _by_gap(partition: Partition, sides: LocalSides) -> Integers:
+def _by_gap(divided: Divided, sides: LocalSides) -> Integers:
     """Clusters by falling gap among the train rows, those without one last, larger ones first."""
-    table = sides.train.metrics(partition.labels, partition.n_clusters)
+    table = sides.train.metrics(divided.train, divided.clusters)
     gap = gaps(table.value, table.counted, sides.settings.min_group_size)
     order: Integers = np.lexsort((-table.rows.sum(axis=1), -np.nan_to_num(gap, nan=-1.0)))
     return order
 
 
 def _clustering(
-    sides: LocalSides,
-    method: Literal["LOGAN", "k-means"],
-    partition: Partition,
-    order: Integers,
-    model: LOGAN,
-    train_X: NDArray[Any],
-    test_X: NDArray[Any],
+    sides: LocalSides, divided: Divided, order: Integers, model: LOGAN, train_X: NDArray[Any]
 ) -> LocalClustering:
     settings, k = sides.settings, len(order)
     number = np.argsort(order)
-    train_labels, test_labels = number[partition.labels], number[partition.predict(test_X)]
-    nearest = number[partition.predict(train_X)]
+    train_labels, test_labels, nearest = (number[one] for one in (divided.train, divided.test, divided.nearest))
     clusters = tuple(
-        replace(one, together=together)
-        for one, together in zip(
+        replace(one, together=together, name=divided.names[place] if divided.names else None)
+        for one, together, place in zip(
             judged_clusters(sides, train_labels, test_labels, k),
             values_together(sides, nearest, test_labels, k),
+            order,
             strict=True,
         )
     )
     baseline = model.kmeans_.inertia
     return LocalClustering(
-        method=method,
+        method=divided.method,
         clusters=_described(sides, clusters, train_labels, test_labels, train_X),
         train=summary_of(sides.train, train_labels, k, settings.min_group_size, settings),
         test=summary_of(sides.test, test_labels, k, settings.min_test_rows, settings),
-        inertia=partition.inertia,
-        inertia_ratio=partition.inertia / baseline if baseline > 0.0 else None,
-        merged=len(partition.merged_into) - k,
+        inertia=divided.inertia,
+        inertia_ratio=divided.inertia / baseline if baseline > 0.0 else None,
+        merged=divided.merged,
         off_centre=float((nearest != train_labels).mean()),
         confirmed=sum(one.held_out.confirmed for one in clusters),
     )

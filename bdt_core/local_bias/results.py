@@ -12,6 +12,7 @@ import pandas as pd
 from bdt_core.inference.comparison import PersonsCompared
 from bdt_core.local_bias.metrics import Integers
 from bdt_core.local_bias.partition import Partition
+from bdt_core.local_bias.places import Method, NamedPlaces
 from bdt_core.local_bias.rows import encoded
 from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.local_bias.topics import ClusterTopic
@@ -75,7 +76,7 @@ class LocalCluster:
 
     `together` is of all rows, train and test, each in the cluster whose centre is nearest; none of all rows together.
     `train_gap` and `test_gap` are the largest minus the least metric of the groups that count; None when fewer than two
-    do.
+    do. `name` is that of a place which a column names.
     """
 
     label: int | None
@@ -88,6 +89,12 @@ class LocalCluster:
     held_out: HeldOutGap
     about: ClusterTopic = field(default_factory=ClusterTopic)
     together: tuple[GroupInCluster, ...] = ()
+    name: str | None = None
+
+    @property
+    def title(self) -> str:
+        """Its name, or its number where it has none."""
+        return str(self.label) if self.name is None else self.name
 
 
 @dataclass(frozen=True)
@@ -143,7 +150,7 @@ class LocalClustering:
     again among the test rows.
     """
 
-    method: Literal["LOGAN", "k-means"]
+    method: Method
     clusters: tuple[LocalCluster, ...]
     train: GapSummary
     test: GapSummary
@@ -198,12 +205,10 @@ class LocalBias(AuditPart):
     model_state: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
-    def _models(self) -> tuple[Encoder | None, dict[str, tuple[Partition, Integers]]]:
+    def _models(self) -> tuple[Encoder | None, dict[str, tuple[Partition | NamedPlaces, Integers]]]:
         state = self.model_state
         encoder = None if state["encoder"] is None else Encoder.from_dict(state["encoder"])
-        partitions = {
-            name: (Partition.from_dict(state[name]), np.array(state[f"{name}_labels"])) for name in ("logan", "kmeans")
-        }
+        partitions = {name: (_read(state[name]), np.array(state[f"{name}_labels"])) for name in ("logan", "kmeans")}
         return encoder, partitions
 
     def to_frame(self) -> pd.DataFrame:
@@ -236,6 +241,8 @@ class LocalBias(AuditPart):
     @property
     def columns(self) -> list[str] | None:
         """Columns that places are told by; None where these are embeddings."""
+        if self.settings.places is not None:
+            return [self.settings.places]
         encoder = self._models[0]
         return None if encoder is None else list(encoder.names)
 
@@ -250,12 +257,19 @@ class LocalBias(AuditPart):
         Returns
         -------
         int64 ndarray of shape (n,)
-            Numbered as in `logan.clusters`, or `kmeans.clusters`.
+            Numbered as in `logan.clusters`, or `kmeans.clusters`; -1 in a place that no row had.
         """
         encoder, partitions = self._models
         partition, label = partitions[method]
-        labels: Integers = label[partition.predict(X if encoder is None else encoded(encoder, X))]
+        by_name = isinstance(partition, NamedPlaces)
+        labels: Integers = np.append(label, -1)[
+            partition.predict(X if encoder is None or by_name else encoded(encoder, X))
+        ]
         return labels
+
+
+def _read(state: dict[str, Any]) -> Partition | NamedPlaces:
+    return NamedPlaces.from_dict(state) if "names" in state else Partition.from_dict(state)
 
 
 def or_none(value: float) -> float | None:

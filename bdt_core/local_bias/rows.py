@@ -17,6 +17,8 @@ from bdt_core.local_bias.settings import LocalBiasSettings
 from bdt_core.table.encoding import Encoder, level_name
 from bdt_core.table.frames import AnyTable, handed_over, is_table
 
+_OUTCOMES = ("correct", "y_true", "y_pred", "y_score")
+
 
 @dataclass(frozen=True)
 class LocalRows:
@@ -30,6 +32,8 @@ class LocalRows:
         Rows without a group are left out, and counted.
     correct, y_true, y_pred, y_score : arrays of shape (n,), optional
         As `LOGAN.fit` takes them; rows without a value are left out, and counted.
+    places : array of shape (n,), optional
+        Where each row is, if places are not looked for; rows without one are left out, and counted.
     persons : uint64 array of shape (n,), optional
         Hash of whom rows belong to, where persons may have several: gaps are then tested by persons, groups change
         hands between persons where chance is asked, and columns are compared by persons.
@@ -48,6 +52,7 @@ class LocalRows:
     y_score: Any = None
     texts: Sequence[str] | None = None
     features: AnyTable | None = None
+    places: Any = None
 
 
 @dataclass(frozen=True)
@@ -69,6 +74,7 @@ class UsedRows:
     positions: Integers
     left_out: dict[str, int]
     persons: NDArray[np.uint64] | None = None
+    places: NDArray[Any] | None = None
 
     @property
     def rows(self) -> int:
@@ -88,6 +94,7 @@ class UsedRows:
             positions=self.positions[kept],
             left_out=self.left_out | {reason: int((~kept).sum())},
             persons=None if self.persons is None else self.persons[kept],
+            places=None if self.places is None else self.places[kept],
         )
 
     def check_not_empty(self) -> None:
@@ -151,7 +158,7 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
     X = handed_over(part.X) if is_table(part.X) else np.asarray(part.X)
     rows = len(X)
     arrays = {"group": part.group} | {
-        key: getattr(part, key) for key in ("correct", "y_true", "y_pred", "y_score") if getattr(part, key) is not None
+        key: getattr(part, key) for key in (*_OUTCOMES, "places") if getattr(part, key) is not None
     }
     columns: dict[str, NDArray[Any]] = {}
     for key, values in arrays.items():
@@ -168,20 +175,21 @@ def _read(part: LocalRows, settings: LocalBiasSettings, name: str) -> UsedRows:
     if features is not None and len(features) != rows:
         raise DataError(f"In the {name} part X has {rows:,} rows and features has {len(features):,}.")
     kept = np.ones(rows, dtype=bool)
-    left_out = {}
+    left_out, of_columns = {}, {"group": settings.group, "places": settings.places}
     for key, values in columns.items():
         missing = pd.isna(values) & kept
         if missing.any():
-            left_out[f"without {settings.group if key == 'group' else key}"] = int(missing.sum())
+            left_out[f"without {of_columns.get(key, key)}"] = int(missing.sum())
             kept &= ~missing
     positions = np.flatnonzero(kept)
     group = columns.pop("group").astype(object)[kept]
-    outcomes = {key: values[kept] for key, values in columns.items()}
+    outcomes = {key: columns[key][kept] for key in _OUTCOMES if key in columns}
+    places = columns["places"].astype(object)[kept] if "places" in columns else None
     texts = None if part.texts is None else [part.texts[i] for i in positions.tolist()]
     outcome = outcome_of(settings.metric, len(positions), **outcomes)
     described = None if features is None else features[kept]
     persons = None if part.persons is None else np.asarray(part.persons)[kept]
-    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, described, positions, left_out, persons)
+    used = UsedRows(name, X[kept], group, outcomes, outcome, texts, described, positions, left_out, persons, places)
     used.check_not_empty()
     return used
 

@@ -23,6 +23,8 @@ class LocalBiasSettings:
         Column with what the rows say.
     words_by : {"ctfidf", "lda"}
         How words are chosen that tell a cluster; see `bdt_core.local_bias.topics.top_words`.
+    places : str or None
+        Column whose values are the places; None: they are looked for.
     describe_by : tuple of str or None
         Columns by which clusters are described; None: those clustered on, or the features beside a file.
     n_clusters, weight, metric, min_group_size, min_clusters, max_off_centre, n_init, random_state
@@ -57,6 +59,7 @@ class LocalBiasSettings:
     refits: int = 0
     random_state: int = 0
     words_by: Literal["ctfidf", "lda"] = "ctfidf"
+    places: str | None = None
 
 
 def check_settings(settings: LocalBiasSettings) -> None:

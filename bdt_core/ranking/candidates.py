@@ -154,14 +154,17 @@ def from_local_bias(local_bias: LocalBias, spec: AuditSpec, audited_rows: int) -
         if inside.value is None or outside.value is None:
             continue
         rows, group = round(inside.rows * times), GroupCondition.of_level(settings.group, worse)
+        there = () if settings.places is None else (GroupCondition.of_level(settings.places, place.name),)
         low, high = sorted((abs(gap.low), abs(gap.high))) if gap.low * gap.high > 0 else (0.0, abs(gap.high))
         yield Finding(
-            who=say("{rule}, in place {number} of local bias", rule=group.words, number=words.number(place.label)),
+            who=words.all_of([one.words for one in (group, *there)])
+            if there
+            else say("{rule}, in place {number} of local bias", rule=group.words, number=words.number(place.label)),
             found_by="local_bias", rows=rows, share=rows / audited_rows, measured=metric.measured or metric.words,
             mean_inside=inside.value, mean_outside=outside.value, difference=abs(gap.gap), low=low, high=high,
-            p_value=gap.p_adjusted, people_harmed=None, described=(group,),
-            compared_with=(GroupCondition.of_level(settings.group, other),),
-            place=_place(place, settings.group, local_bias.settings.alpha),
+            p_value=gap.p_adjusted, people_harmed=None, described=(group, *there),
+            compared_with=(GroupCondition.of_level(settings.group, other), *there),
+            place=() if there else _place(place, settings.group, local_bias.settings.alpha),
             place_words=tuple(each.word for each in place.about.words[:_WORDS_TOLD]),
             places=None
             if in_file

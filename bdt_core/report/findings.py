@@ -134,11 +134,15 @@ def on_train_rows(document: Document, finding: Finding) -> tuple[int, words.Numb
     elif finding.found_by == "clusters":
         seen = [(each.train_rows, each.train_mean) for each in document.clusters if each.rule.text == finding.who]
     elif finding.found_by == "local_bias" and document.local_bias is not None:
-        (behind,) = finding.described
+        behind, *there = finding.described
         seen = [
             (group.rows, group.value)
             for place in document.local_bias.logan.clusters
-            if finding.who.endswith(f" in place {place.label} of local bias")
+            if (
+                [place.name] == list(there[0].values)
+                if there
+                else finding.who.endswith(f" in place {place.label} of local bias")
+            )
             for group in place.train
             if group.group in behind.values
         ]

@@ -584,7 +584,7 @@ def _first_page(document: Printed) -> FirstPage:
         ),
         unsearched=document.worst_groups is None and document.slices is None,
         only_declared=are_all(document),
-        unused=tuple(names.column(one.name) for one in document.data.columns if one.role == "unused"),
+        unused=tuple(names.column(one) for one in _unused(document)),
         declared=tuple(dict.fromkeys(names.column(one) for facet in facets for one in facet.columns)),
         referred=bool(document.spec.get("reference")) or document.publication is not None,
         untold=document.publication.findings_left_out if document.publication else 0,
@@ -612,6 +612,12 @@ def _bound(scan: WorstGroups | None, unit: Unit, names: PlainNames) -> Bound | N
         ),
         amount_of_chosen_share(scan.certificate.confidence),
     )
+
+
+def _unused(document: Document) -> Iterator[str]:
+    """Columns that neither features nor groups are, and that no section looks at."""
+    places = document.local_bias.settings.places if document.local_bias is not None else None
+    return (one.name for one in document.data.columns if one.role == "unused" and one.name != places)
 
 
 def _asks_use(document: Document, about: dict[str, Any]) -> bool:

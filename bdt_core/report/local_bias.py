@@ -144,7 +144,7 @@ def _names(sheet: Sheet, cluster: LocalCluster, y: float, said: Mapping[str, str
         phrase, color = said["turned" if held_out.significant else "unconfirmed"], GREY
     sheet.cover(_NAMES, y - 5, _RIGHT - 2 - _NAMES, _NAME - 4)
     sheet.text(_RIGHT - 4, y, phrase, size=SMALL, bold=held_out.confirmed, color=color, align="right")
-    head = said["everywhere"] if cluster.label is None else f"{said['cluster']} {cluster.label}"
+    head = said["everywhere"] if cluster.label is None else cluster.name or f"{said['cluster']} {cluster.label}"
     sheet.text(_NAMES, y, head, size=8.5, bold=True)
     left = _NAMES + sheet.measure(head, 8.5, True) + 8
     names = pair(cluster)

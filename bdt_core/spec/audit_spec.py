@@ -780,7 +780,7 @@ class AuditSpec(SpecSection):
         if self.local_bias is not None:
             local, embeddings = self.local_bias, self.local_bias.embeddings
             names += [local.group, *(embeddings if isinstance(embeddings, list) else ()), *(local.describe_by or ())]
-            names += [local.texts] if local.texts else []
+            names += [one for one in (local.texts, local.places) if one is not None]
             names += [self.groups.score] if local.metric == "auc" and self.groups.score else []
         if self.mitigation is not None:
             names += [*self.mitigation.facets, self.mitigation.score]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from pydantic import Field, field_validator
+from pydantic import Field, field_validator, model_validator
 
 from bdt_core.metrics import LocalMetricName
 from bdt_core.spec.section import SpecSection
@@ -66,6 +66,13 @@ class LocalBiasSection(SpecSection):
             "features where embeddings come from a file."
         ),
     )
+    places: str | None = Field(
+        None,
+        description=(
+            "Column whose values are the places, e.g. office, or the clusters of another method; by default LOGAN "
+            "looks for places, and n_clusters and weight are of its search."
+        ),
+    )
     metric: LocalMetricName = Field(
         "accuracy", description="What is compared between groups; auc, of the label and groups.score."
     )
@@ -79,6 +86,16 @@ class LocalBiasSection(SpecSection):
     max_gap: float | None = Field(
         None, gt=0, lt=1, description="Adds the limit {check: local_bias, max_gap: ...} to the gate, behind the others."
     )
+
+    @model_validator(mode="after")
+    def _places_are_looked_for_or_named(self) -> LocalBiasSection:
+        if self.places is not None and self.embeddings is not None:
+            raise ValueError(
+                '"places" names the places, and "embeddings" says by what they are looked for: leave one out'
+            )
+        if self.places == self.group:
+            raise ValueError(f'"places" and "group" both name "{self.group}": a place holds one group then')
+        return self
 
     @field_validator("embeddings")
     @classmethod

@@ -172,7 +172,7 @@ def judge_local_bias(limit: LocalBiasLimit, local_bias: LocalBias | None) -> Loc
     judged = judge(known, tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, local_bias, len(tested))
     sentence = sentences(sentence, judged_on(*_rows(local_bias), _lacking(local_bias)))
-    untested = [str(one.label) for one in local_bias.logan.clusters if one.held_out.status != "tested"]
+    untested = [one.title for one in local_bias.logan.clusters if one.held_out.status != "tested"]
     if verdict == "pass" and untested:
         verdict = "inconclusive"
         yet = say("Yet cluster {as_is} had too few test rows of two groups to be tested.", as_is=", ".join(untested))
@@ -235,7 +235,7 @@ def _sentence(judged: Judgement[_Gap], most: float, local_bias: LocalBias, teste
         f"Cluster {{as_is}}: {article}{{metric}} of {{as_is2}} is higher than that of {{as_is3}} by {{size}} "
         "{interval}",
         size=words.size(evidence.value, unit),
-        as_is=str(evidence.of.cluster.label),
+        as_is=evidence.of.cluster.title,
         metric=of_ours(metric.removeprefix(article)),
         as_is2=str(evidence.of.higher),
         as_is3=str(evidence.of.lower),

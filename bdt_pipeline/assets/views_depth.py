@@ -191,7 +191,7 @@ def local_bias(result: LocalBias) -> Metadata:
             ],
             [
                 [
-                    one.label,
+                    one.title,
                     _about(one.about, settings.alpha),
                     f"{one.train_rows:,}",
                     f"{one.test_rows:,}",

@@ -264,3 +264,64 @@ def test_a_place_is_not_folded_into_a_group_that_says_nothing_of_it() -> None:
     assert "local_bias" in by
     assert len(by) > 1
     assert not any("of local bias" in name for one in found.findings for name in one.also)
+
+
+@pytest.mark.parametrize("large", [{}, OUT_OF_CORE], ids=["small", "large"])
+def test_places_that_a_column_names(frame: pd.DataFrame, large: dict[str, Any]) -> None:
+    """Nothing is searched: each value is a place, and its gap on the test rows is that of the rows themselves."""
+    rng = np.random.default_rng(6)
+    office = rng.choice([1, 2, 3], ROWS)  # numbers, which are names here
+    wrong = rng.random(ROWS) < np.where((office == 2) & (frame["sex"] == "f"), 0.5, 0.1)
+    label = frame["label"].to_numpy()
+    table = frame.assign(office=office, prediction=np.where(wrong, 1 - label, label))
+    asked = {"places": "office", "max_gap": 0.1}
+    result = audited(table, asked, features={"include": ["age", "e1"]}, gate=[], **large)
+    found = result.local_bias
+    assert found is not None
+    assert {one.name for one in found.logan.clusters} == {"1", "2", "3"}
+    second = found.logan.clusters[0]
+    assert second.held_out.confirmed
+    assert (second.name, second.held_out.lower) == ("2", "f")
+    assert found.predict(pd.DataFrame({"office": [2, 7]})).tolist() == [second.label, -1]
+    (limit,) = result.document["gate"]
+    assert limit["verdict"] == "fail"
+    assert limit["sentence"].startswith("Cluster 2: accuracy of m is higher than that of f")
+    (finding,) = (one for one in result.findings if one.who == "sex is f and office is 2")
+    assert finding.found_by == "local_bias"
+    assert {one.role for one in result.test.columns if one.name == "office"} == {"unused"}
+    if not large:
+        audit_rows = table.assign(right=~wrong)
+        mine = audit_rows[(audit_rows["office"] == 2) & (audit_rows["sex"] == "f")]
+        assert (finding.rows, finding.mean_inside) == (len(mine), pytest.approx(mine["right"].mean()))
+        members = result.findings.members(table)
+        assert members.filter(like="office is 2").to_numpy().sum() == len(mine)
+        for name, form in forms(result).items():
+            told = " ".join(form.split())
+            assert "office is 2" in told.lower(), name
+            assert "looks for such places" not in told, name
+            assert "What was not looked at: office" not in told, name
+
+
+def test_clusters_of_another_method_are_places(frame: pd.DataFrame) -> None:
+    """Such as those of scikit-learn, which come as a column."""
+    from sklearn.cluster import DBSCAN
+
+    cloud = DBSCAN(eps=0.9, min_samples=20).fit_predict(frame[["e0", "e1"]])
+    table = frame.assign(cloud=[f"cloud {one}" if one >= 0 else None for one in cloud])
+    found = audited(table, {"places": "cloud", "metric": "auc"}).local_bias
+    assert found is not None
+    assert len(found.logan.clusters) == len(set(cloud) - {-1})
+    assert sum(found.left_out.values()) == (cloud < 0).sum()
+    (far,) = (one for one in found.logan.clusters if one.held_out.confirmed)
+    place = frame["e0"][table["cloud"] == far.name]
+    assert place.min() > 3
+    assert far.held_out.lower == "f"
+
+
+def test_places_are_named_or_looked_for(frame: pd.DataFrame) -> None:
+    with pytest.raises(SpecError, match='"places" names the places, and "embeddings" says.*leave one out'):
+        audited(frame, {"places": "job", "embeddings": ["e0"]})
+    with pytest.raises(SpecError, match='"places" and "group" both name "sex"'):
+        audited(frame, {"places": "sex"})
+    with pytest.raises(DataError, match='no column "jobs".*Did you mean "job"'):
+        audited(frame, {"places": "jobs"})

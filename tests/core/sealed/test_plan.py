@@ -130,6 +130,7 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
     "local_bias.embeddings": ({"local_bias": LOCAL}, ["age"]),
     "local_bias.texts": ({"local_bias": LOCAL}, "comment"),
     "local_bias.words_by": ({"local_bias": LOCAL}, "lda"),
+    "local_bias.places": ({"local_bias": LOCAL}, "town"),
     "local_bias.describe_by": ({"local_bias": LOCAL}, ["age"]),
     "local_bias.metric": ({"local_bias": LOCAL}, "tpr"),
     "local_bias.n_clusters": ({"local_bias": LOCAL}, 5),
