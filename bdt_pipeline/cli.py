@@ -887,6 +887,10 @@ def overview(
         ),
     ] = None,
     language: Annotated[str, typer.Option(help="Language of the page: en or nl.")] = "en",
+    listen: Annotated[
+        str | None,
+        typer.Option(metavar="HOST:PORT", help="Serve the page, and the metrics as /metrics, until Ctrl-C."),
+    ] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
     """Show all audits: when each was looked at last, with which answer, and when the next look is due.
@@ -894,10 +898,11 @@ def overview(
     \b
     Example:  bdt overview
               bdt overview /srv/audits --out audits.html --out /var/lib/node_exporter/bdt.prom
+              bdt overview /srv/audits --listen 127.0.0.1:9464
     """
     from bdt_pipeline.commands.show_overview import show_overview
 
-    show_overview(storage, out or [], language)
+    show_overview(storage, out or [], language, listen)
 
 
 @app.command()

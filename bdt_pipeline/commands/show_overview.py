@@ -20,10 +20,14 @@ _FORMS: dict[str, Callable[[Sequence[KnownAudit], str], str]] = {
     ".html": lambda audits, language: overview_as_page(audits, datetime.now(UTC), language).html(),
     ".prom": lambda audits, _: openmetrics(audits),
 }
+_SERVED = {
+    "/": (".html", "text/html; charset=utf-8"),
+    "/metrics": (".prom", "application/openmetrics-text; version=1.0.0; charset=utf-8"),
+}
 
 
-def show_overview(storage: str | None, out: Sequence[Path], language: str) -> None:
-    """Print all audits, and write the files.
+def show_overview(storage: str | None, out: Sequence[Path], language: str, listen: str | None) -> None:
+    """Print all audits, write the files, and serve them.
 
     Parameters
     ----------
@@ -34,6 +38,8 @@ def show_overview(storage: str | None, out: Sequence[Path], language: str) -> No
         Files, each in the form that its ending says; what is there already is replaced.
     language : str
         Of the page.
+    listen : str, optional
+        ``HOST:PORT`` where the page and the metrics are served, as they are when somebody asks.
 
     Raises
     ------
@@ -66,3 +72,13 @@ def show_overview(storage: str | None, out: Sequence[Path], language: str) -> No
         write_file(path, _FORMS[path.suffix.lower()](audits, language).encode())
     if out:
         show_files(to, "Overview", out)
+    if listen is not None:
+        from bdt_pipeline.local_page.serving import serve_overview
+
+        def made(path: str) -> tuple[bytes, str] | None:
+            if path not in _SERVED:
+                return None
+            form, kind = _SERVED[path]
+            return _FORMS[form](known_audits(root)[0], language).encode(), kind
+
+        serve_overview(listen, made)

@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import secrets
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 
+from starlette.concurrency import run_in_threadpool
 from starlette.datastructures import Headers, MutableHeaders
-from starlette.responses import PlainTextResponse, RedirectResponse
+from starlette.responses import PlainTextResponse, RedirectResponse, Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from bdt_core.errors import BDTError
 
 SAFE = ("GET", "HEAD")
 POLICY = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; frame-src 'self'; "
     "form-action 'self'; base-uri 'none'; frame-ancestors 'none'"
 )
+STILL = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
+"""Of a page that stands for itself, and that no script is in."""
 _HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": POLICY,
@@ -74,6 +79,48 @@ class Guard:
         used = [one for one in self._once if _equal(one, token)]
         self._once.difference_update(used)
         return bool(used)
+
+
+class ReadOnly:
+    """Answers to GET and HEAD alone, by its own address alone; each answer is made anew.
+
+    Parameters
+    ----------
+    made : callable
+        Of a path: the answer and its kind, None for another path. Errors for the user become an answer that says so.
+    hosts : iterable of str
+        What it may be called, with the port.
+    """
+
+    def __init__(self, made: Callable[[str], tuple[bytes, str] | None], hosts: Iterable[str]) -> None:
+        self._made = made
+        self._hosts = frozenset(hosts)
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer a request, or refuse it."""
+        if scope["type"] != "http":
+            if scope["type"] == "websocket":
+                await send({"type": "websocket.close", "code": 1008})
+            return
+        refused = refusal(Headers(scope=scope), scope["method"], self._hosts, "http")
+        answer: Response
+        if scope["method"] not in SAFE:
+            answer = PlainTextResponse("Nothing can be changed here.", 405, {"Allow": ", ".join(SAFE)})
+        elif refused is not None:
+            answer = PlainTextResponse(refused, 403)
+        else:
+            answer = await self._answer(scope["path"])
+        await answer(scope, receive, with_rules(send))
+
+    async def _answer(self, path: str) -> Response:
+        try:
+            made = await run_in_threadpool(self._made, path)
+        except BDTError as error:
+            return PlainTextResponse(str(error), 503)
+        if made is None:
+            return PlainTextResponse("There is no such page here: / is the overview, /metrics says it as numbers.", 404)
+        content, kind = made
+        return Response(content, headers={"Content-Type": kind, "Content-Security-Policy": STILL})
 
 
 def _equal(text: str, other: str) -> bool:

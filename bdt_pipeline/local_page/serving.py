@@ -20,7 +20,7 @@ from bdt_core.errors import OutputError, SpecError
 from bdt_core.shards.scratch import PAGE, scratch_folder
 from bdt_pipeline.commands.beforehand import compiler_beside
 from bdt_pipeline.commands.printing import put
-from bdt_pipeline.local_page.guard import Guard
+from bdt_pipeline.local_page.guard import Guard, ReadOnly
 from bdt_pipeline.local_page.pages import Pages
 from bdt_pipeline.local_page.visit import Visit, linked
 from bdt_pipeline.local_page.visitors import Address, Rules, Visitors
@@ -93,9 +93,33 @@ def serve_visitors(url: str, listen: str, rules: Rules) -> None:
 
         words = f"People open  https://{address.host}{address.path}\nThe proxy finds the page at  http://{listen}/"
         try:
-            _run(visitors, listening, lambda: put(f"{words}. Ctrl-C ends it, and all files go with it."), sweep())
+            with compiler_beside():
+                run(visitors, listening, f"{words}. Ctrl-C ends it, and all files go with it.", beside=sweep())
         finally:
             visitors.stop()
+
+
+def serve_overview(listen: str, made: Callable[[str], tuple[bytes, str] | None]) -> None:
+    """Serve what is made anew for each request until somebody ends it; nothing can be changed through it.
+
+    Parameters
+    ----------
+    listen : str
+        ``HOST:PORT``, by which it is asked for too.
+    made : callable
+        Of a path: the answer and its kind, None for another path.
+
+    Raises
+    ------
+    SpecError, OutputError
+        There is no such address, or it is taken.
+    """
+    with _ended_by_signals(), _listening(listen) as listening:
+        port = listening.getsockname()[1]
+        host = listen.rpartition(":")[0]
+        hosts = [f"{host}:{port}", *([f"localhost:{port}"] if host == HOST else [])]
+        words = f"The overview is at  http://{hosts[0]}/\nPrometheus finds it at  http://{hosts[0]}/metrics"
+        run(ReadOnly(made, hosts), listening, f"{words}. Ctrl-C ends it.")
 
 
 def _listening(listen: str) -> socket.socket:
@@ -113,31 +137,49 @@ def _serve(visit: Visit, listening: socket.socket, most: int, *, browser: bool) 
     port = listening.getsockname()[1]
     token, once = secrets.token_urlsafe(32), secrets.token_urlsafe(32)
     guard = Guard(Pages(visit, most).application(), token, [f"{HOST}:{port}", f"localhost:{port}"], [once] * browser)
-    _run(guard, listening, lambda: _announce(port, token, once if browser else None))
+    words = (
+        f"The page is at  http://{HOST}:{port}/{token}/\n"
+        "Only this machine reaches it, and only with the whole address. Ctrl-C ends it, and what it keeps goes with it."
+    )
+    address = f"http://{HOST}:{port}/{once}" if browser else None
+    with compiler_beside():
+        run(guard, listening, words, opened=address)
 
 
-def _run(
+def run(
     application: ASGIApp,
     listening: socket.socket,
-    announce: Callable[[], None],
+    words: str,
+    *,
     beside: Coroutine[None, None, None] | None = None,
+    opened: str | None = None,
 ) -> None:
+    """Answer at a socket until somebody ends it.
+
+    Parameters
+    ----------
+    application : ASGI application
+    listening : socket
+    words : str
+        What is printed once it answers.
+    beside : coroutine, optional
+        What is done beside answering.
+    opened : str, optional
+        The address that a browser is sent to. Others on this machine may read a browser's command line: what stands
+        there must work once.
+    """
+
+    def announce() -> None:
+        put(words)
+        if opened is not None:
+            Thread(target=webbrowser.open, args=(opened,), daemon=True).start()
+
     # What it would log may hold names of files and columns.
     config = uvicorn.Config(
         application, log_config=None, access_log=False, lifespan="off", ws="none", server_header=False,
         date_header=False, proxy_headers=False, timeout_graceful_shutdown=_PATIENCE,
     )  # fmt: skip
-    with compiler_beside():
-        _Server(config, announce, beside).run(sockets=[listening])
-
-
-def _announce(port: int, token: str, once: str | None) -> None:
-    put(
-        f"The page is at  http://{HOST}:{port}/{token}/\n"
-        "Only this machine reaches it, and only with the whole address. Ctrl-C ends it, and what it keeps goes with it."
-    )
-    if once is not None:  # others on this machine may read a browser's command line: what stands there works once
-        Thread(target=webbrowser.open, args=(f"http://{HOST}:{port}/{once}",), daemon=True).start()
+    _Server(config, announce, beside).run(sockets=[listening])
 
 
 class _Server(uvicorn.Server):

@@ -6,6 +6,14 @@ import datetime
 import html
 import json
 import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.client import HTTPConnection
 from pathlib import Path
 
 import dagster as dg
@@ -23,6 +31,7 @@ from tests.core.history.made_batches import days, history_spec
 from tests.core.history.test_trend_drift_and_limits import EQUAL, RATES, WORSE
 from tests.core.report.read_openmetrics import read_openmetrics
 from tests.core.sealed.test_cheating import FRAME
+from tests.pipeline.local_page.served import PATIENCE
 
 SPEC = """name: loans
 source: {path: loans.csv}
@@ -139,7 +148,72 @@ def test_an_asset_shows_all_audits_of_an_instance(instance: dg.DagsterInstance, 
     assert [one.name for one in (storage / "bias_audits").iterdir() if one.suffix == ".tmp"] == []
 
 
+@contextmanager
+def served(*arguments: str) -> Iterator[tuple[str, subprocess.Popen[str]]]:
+    """``bdt overview --listen``, once it can be asked: its host with the port."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "bdt_pipeline.cli", "overview", *arguments, "--listen", "127.0.0.1:0"],
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+        stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True,
+    )  # fmt: skip
+    assert process.stdout is not None
+    try:
+        said = []
+        for line in process.stdout:
+            said.append(line)
+            if (address := re.search(r"Prometheus finds it at +http://([\d.:]+)/metrics", line)) is not None:
+                yield address[1], process
+                break
+        else:
+            raise AssertionError("".join(said))
+    finally:
+        process.kill()
+        process.wait()
+        process.stdout.close()
+
+
+def asked(host: str, path: str, method: str = "GET", **headers: str) -> tuple[int, str, str]:
+    """Status, kind and content of an answer."""
+    connection = HTTPConnection(host)
+    try:
+        connection.request(method, path, headers=headers)
+        answer = connection.getresponse()
+        return answer.status, str(answer.headers["content-type"]), answer.read().decode()
+    finally:
+        connection.close()
+
+
+def test_the_overview_is_served_as_it_is_when_somebody_asks(folder: Path) -> None:
+    run("gate", "loans.yaml", "--storage", "kept", "--report", "kept/loans-1", code=1)
+    with served("kept") as (host, process):
+        status, kind, page = asked(host, "/")
+        assert (status, kind) == (200, "text/html; charset=utf-8")
+        assert "loans" in page
+        status, kind, told = asked(host, "/metrics")
+        assert (status, kind.partition(";")[0]) == (200, "application/openmetrics-text")
+        assert read_openmetrics(told)["bdt_audit_verdict"].of(audit="loans", verdict="fail") == 1
+        (folder / "hiring.yaml").write_text(SPEC.replace("loans\n", "hiring\n").replace("0.05", "0.9"))
+        run("gate", "hiring.yaml", "--storage", "kept", "--report", "kept/hiring-1")
+        assert "hiring" in asked(host, "/")[2]
+        assert read_openmetrics(asked(host, "/metrics")[2])["bdt_audit_verdict"].of(audit="hiring", verdict="pass") == 1
+        assert asked(host, "/", "HEAD")[::2] == (200, "")
+        for path, method, headers, status in (
+            ("/", "POST", {}, 405),
+            ("/kept/loans-1/report.json", "GET", {}, 404),
+            ("/../loans.csv", "GET", {}, 404),
+            ("/metrics", "GET", {"Host": "elsewhere.example"}, 403),
+            ("/metrics", "GET", {"Sec-Fetch-Site": "cross-site"}, 403),
+        ):
+            assert asked(host, path, method, **headers)[0] == status, (path, method, headers)
+        shutil.rmtree(folder / "kept")
+        assert asked(host, "/metrics")[0] in (200, 503)  # no traceback, and it goes on
+        process.send_signal(signal.SIGINT)
+        assert process.wait(PATIENCE) in (0, 130)
+
+
 def test_what_is_not_there_is_named(folder: Path) -> None:
     assert "No audit is known in bdt-reports" in run("overview", code=2)
     assert "found x.csv" in run("overview", "--out", "x.csv", code=2)
     assert 'there is no "fr"' in run("overview", "--language", "fr", code=2)
+    run("gate", "loans.yaml", "--storage", "kept", "--report", "kept/loans-1", code=1)
+    assert "8050 is no place to listen at" in run("overview", "kept", "--listen", "8050", code=2)
