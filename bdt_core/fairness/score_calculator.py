@@ -25,6 +25,7 @@ from bdt_core.fairness.score_parts import (
 )
 from bdt_core.fairness.simultaneous import pairs_critical_value
 from bdt_core.inference import wilson_limits
+from bdt_core.said import joined, say
 
 ROUNDING = 0.005
 """Rates by hand have two digits."""
@@ -136,8 +137,11 @@ def _impossible(rates: Mapping[str, Floats], names: Sequence[str]) -> list[str]:
     true, false, selected = (rates[name] for name in ("true_positive_rate", "false_positive_rate", "selection_rate"))
     outside = (true >= false) & ((selected < false - ROUNDING) | (selected > true + ROUNDING))
     return [
-        f"Group {name}: the rate of positive predictions lies outside the true and the false positive rate, of which "
-        "it is a mean. Check the inputs."
+        say(
+            "Group {as_is}: the rate of positive predictions lies outside the true and the false positive rate, of "
+            "which it is a mean. Check the inputs.",
+            as_is=name,
+        )
         for name, wrong in zip(names, outside, strict=True)
         if wrong
     ]
@@ -157,13 +161,17 @@ def _with_interval(
     negatives = rows - positives
     unknown, few = np.isnan(positives), np.minimum(positives, negatives) < _MIN_LABELS
     if (unknown | few).any():
-        why = "; ".join(
-            f"of group {name}, "
-            + ("rates do not tell the labels" if one else "fewer than 10 labels are positive or negative")
-            for name, one, out in zip(plain.groups, unknown, unknown | few, strict=True)
-            if out
+        why = joined(
+            [
+                say("of group {as_is}, rates do not tell the labels", as_is=name)
+                if one
+                else say("of group {as_is}, fewer than 10 labels are positive or negative", as_is=name)
+                for name, one, out in zip(plain.groups, unknown, unknown | few, strict=True)
+                if out
+            ],
+            "; ",
         )
-        return replace(plain, warnings=(*plain.warnings, f"No interval and no noise floor: {why}."))
+        return replace(plain, warnings=(*plain.warnings, say("No interval and no noise floor: {why}.", why=why)))
     among = dict(zip(PARTS, (rows, positives, negatives, rows), strict=True))
     critical = pairs_critical_value(rows.size, 1.0 - alpha / len(PARTS))
     limits = {name: wilson_limits(given[name] * n, n, critical) for name, n in among.items()}

@@ -17,7 +17,7 @@ from bdt_core.inference import difference_limits
 from bdt_core.inference.multinomial import draw_multinomials
 from bdt_core.metrics import RATES
 from bdt_core.result import Result
-from bdt_core.said import Text
+from bdt_core.said import Text, say
 
 Severity = Literal["minimal", "low", "moderate", "high", "severe"]
 PartName = Literal["selection_rate", "true_positive_rate", "false_positive_rate", "mean_score"]
@@ -120,9 +120,9 @@ def check_weights(weights: Sequence[float]) -> tuple[float, float, float]:
     if len(values) != 3 or not all(math.isfinite(one) for one in values):
         raise SpecError("Give three weights, for demographic parity, equalized odds and calibration.")
     if min(values) < 0.0:
-        raise SpecError("Weights must be 0 or more.")
+        raise SpecError(say("Weights must be 0 or more."))
     if abs(math.fsum(values) - 1.0) > WEIGHT_TOLERANCE + 1e-12:
-        raise SpecError(f"Weights must add up to 1; these add up to {sum(values):.3f}.")
+        raise SpecError(say("Weights must add up to 1; these add up to {N}.", N=f"{sum(values):.3f}"))
     return values[0], values[1], values[2]
 
 
@@ -248,8 +248,11 @@ def worse_than_chance(rates: Mapping[str, Floats], names: Sequence[str]) -> list
     """A warning for every group whose true positive rate is below its false positive rate."""
     worse = rates["true_positive_rate"] < rates["false_positive_rate"]
     return [
-        f"Group {name}: the true positive rate is below the false positive rate, which is worse than chance. "
-        "Check the inputs."
+        say(
+            "Group {as_is}: the true positive rate is below the false positive rate, which is worse than chance. Check "
+            "the inputs.",
+            as_is=name,
+        )
         for name, is_worse in zip(names, worse, strict=True)
         if is_worse
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -98,6 +99,7 @@ class Pages:
             routes=[
                 Route("/", self._show),
                 Route("/progress", self._progress),
+                Route("/score", self._score),
                 Route("/audit.yaml", self._spec),
                 Route(f"/{MEMBERS}", self._members),
                 *(Route(f"/report.{form}", self._report) for form in FORMS),
@@ -184,6 +186,9 @@ class Pages:
         place = self.visit.place
         return JSONResponse({"place": place, **progress_of(self.visit.work, self._spoken(request))})
 
+    async def _score(self, request: Request) -> Response:
+        return await asyncio.to_thread(scored, dict(request.query_params), self._spoken(request), self._guest)
+
     async def _spec(self, _request: Request) -> Response:
         if not self.visit.spec:
             return _nothing()
@@ -233,6 +238,47 @@ def door(spoken: PageLanguage, why: Why, status: int) -> Response:
     return HTMLResponse(page.render(spoken=spoken, say=spoken.say, why=why), status)
 
 
+def scored(form: Mapping[str, str], spoken: PageLanguage, guest: Guest | None) -> Response:
+    """The page of the composite score: its form, and what came of it.
+
+    Parameters
+    ----------
+    form : mapping
+        As it was sent; empty at first.
+    spoken : PageLanguage
+    guest : Guest, optional
+    """
+    from bdt_core.fairness.score_parts import DEFAULT_WEIGHTS, severity_of
+    from bdt_pipeline.local_page.score_form import score_of_form
+
+    score, problem = None, ""
+    try:
+        score = score_of_form(form)
+    except BDTError as error:
+        problem = str(error)
+    drawn = (
+        _templates()
+        .get_template("score.html.jinja")
+        .render(
+            form=form, score=score, severity_of=severity_of, weights=DEFAULT_WEIGHTS, infinity=math.inf,
+            number=lambda x: spoken.said(f"{x:.3f}"), problem=problem, notice="", place="score",
+            **_around(spoken, guest),
+        )
+    )  # fmt: skip
+    return HTMLResponse(drawn, 400 if problem else 200)
+
+
+def _around(spoken: PageLanguage, guest: Guest | None) -> dict[str, Any]:
+    """What every page is drawn with."""
+    return {
+        "guest": guest,
+        "spoken": spoken,
+        "say": spoken.say,
+        "said": spoken.marked,
+        "languages": {name: language(name).say("English") for name in LANGUAGES},
+    }
+
+
 def draw(
     visit: Visit, spoken: PageLanguage, most: int, *, problem: str = "", notice: str = "", guest: Guest | None = None
 ) -> str:  # fmt: skip
@@ -259,14 +305,10 @@ def draw(
             place=place,
             problem=changed(problem or visit.problem, harmless),
             notice=notice,
-            guest=guest,
             megabytes=most // 1_000_000,
             progress=progress_of(visit.work, spoken),
             **({} if visit.answers is None else _questions(visit.answers, spoken)),
-            spoken=spoken,
-            say=spoken.say,
-            said=spoken.marked,
-            languages={name: language(name).say("English") for name in LANGUAGES},
+            **_around(spoken, guest),
         )
     )
 

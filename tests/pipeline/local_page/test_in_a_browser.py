@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import pytest
 from typer.testing import CliRunner
 
+from bdt_core.fairness.score_calculator import bias_score_from_rates
 from bdt_pipeline.cli import app
 from tests.core.report.browser import chromium
 from tests.pictures import ANEW, words_in, words_of_page
@@ -305,3 +306,51 @@ def test_what_is_wrong_is_said_on_the_page(visited: Callable[..., Page], table: 
     page.wait_for_load_state()
     drop(page, "#then", table)  # wherever on the page
     place(page, "questions")
+
+
+def test_the_score_of_rates_that_somebody_types_in(visited: Callable[..., Page]) -> None:
+    typed = {
+        "positive_rate": ("0.60", "0.42"),
+        "tpr": ("0.85", "0.70"),
+        "fpr": ("0.10", "0,18"),
+        "score": (".55", ".48"),
+    }
+    page = visited()
+    place(page, "start")
+    press(page, "a[href=score]")
+    place(page, "score")
+    has_no_flaws(page)
+    for name, rates in typed.items():
+        for group, rate in zip("ab", rates, strict=True):
+            page.fill(f"input[name={name}_{group}]", rate)
+    press(page, "button.main")
+    page.wait_for_selector("#came")
+    mine = bias_score_from_rates(
+        true_positive_rates=(0.85, 0.70), false_positive_rates=(0.10, 0.18), selection_rates=(0.60, 0.42),
+        mean_scores=(0.55, 0.48),
+    )  # fmt: skip
+    assert page.inner_text("#came") == f"The score is {mine.score:.3f}: {mine.severity}"
+    assert "nobody can tell this score from chance" in page.inner_text("main")
+    has_no_flaws(page)
+    page.fill("input[name=n_a]", "900")
+    page.fill("input[name=n_b]", "800")
+    press(page, "button.main")
+    page.get_by_text("This score is above it.").wait_for()
+    page.fill("input[name=n_b]", "many")
+    press(page, "button.main")
+    page.get_by_text("is a whole number from 1 up").wait_for()
+    assert page.input_value("input[name=tpr_b]") == "0.70"
+    press(page, "a[href='./']")
+    place(page, "start")
+
+
+def test_the_score_in_dutch(visited: Callable[..., Page]) -> None:
+    page = visited(locale="nl-NL", java_script_enabled=False)
+    rates = {"positive_rate": ".5", "tpr": ".3", "fpr": ".6", "score": ".5", "n": "200"}
+    asked = "&".join(f"{name}_{group}={rate}" for name, rate in rates.items() for group in "ab")
+    page.goto(f"{page.url}score?{asked}&parity=0,3&odds=0,3&calibration=0,4")
+    assert page.inner_text("#came") == "De score is 0,000: minimaal"
+    assert "en dat is slechter dan toeval" in page.inner_text("main")
+    assert len(re.findall(r'lang="en"', page.content())) == 1  # the switch
+    page.goto(page.url.replace("tpr_b=.3", "tpr_b=3"))
+    assert "Elk aandeel is een getal tussen 0 en 1" in page.inner_text("[role=alert]")
