@@ -22,7 +22,7 @@ SCHEMA_VERSION: Literal[2] = 2
 """Of report.json."""
 READABLE_VERSIONS = (1, 2)
 """Of report.json, as baseline and for a dossier. Version 1 has no ``sentences``; else it is the same."""
-SCHEMA_MINOR = 4
+SCHEMA_MINOR = 5
 """Rises with members that are added to report.json; who reads an older or a newer one passes over the difference."""
 GLANCE_ROWS, GLANCE_ROWS_HTML = 6, 20
 _WIDEST = 48
