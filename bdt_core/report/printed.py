@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
@@ -53,7 +54,7 @@ def printed(document: AnyDocument) -> Printed:
     if shared is not None and shared[0] is document:
         return shared[1]
     document = with_sentences(document)
-    shortened = {
+    shortened: dict[str, Any] = {
         name: {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}
         for name in ("groups", "numeric_groups")
         if (groups := document.get(name)) is not None
@@ -61,6 +62,9 @@ def printed(document: AnyDocument) -> Printed:
     if document.get("differences") is not None:
         features = [_levels_in_order(one) for one in document["differences"]["features"]]
         shortened["differences"] = {**document["differences"], "features": features}
+    if document.get("proxies") is not None:
+        by_column = groupby(document["proxies"], lambda one: one["column"])
+        shortened["proxies"] = [one for _, levels in by_column for one in _in_order(list(levels))]
     return Printed.model_validate(words.printable({**document, **shortened}))
 
 
@@ -70,10 +74,14 @@ def are_ordered(groups: Sequence[Sequence[Any]]) -> bool:
 
 
 def _levels_in_order(feature: Mapping[str, Any]) -> Mapping[str, Any]:
-    levels = feature.get("levels") or ()
+    return {**feature, "levels": _in_order(feature["levels"])} if "levels" in feature else feature
+
+
+def _in_order(levels: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Levels of a column; as they were where they are no classes."""
     if not are_ordered([(one["level"],) for one in levels]):
-        return feature
-    return {**feature, "levels": sorted(levels, key=lambda one: class_order(one["level"]))}
+        return levels
+    return sorted(levels, key=lambda one: class_order(one["level"]))
 
 
 def _largest_first(facet: Mapping[str, Any]) -> dict[str, Any]:

@@ -566,6 +566,7 @@ def test_classes_of_ages_stand_in_their_order_and_not_by_size():
     assert by_group == {one["group"]: one["estimate"] for one in written["values"]}
     (feature,) = [one for one in printed(shown).differences.features if one.column == "ages"]
     assert [one.level for one in feature.levels] == classes
+    assert [one.level for one in printed(shown).proxies if one.column == "ages"] == classes
     name = next(name for name, (one, _) in figures_of_groups(printed(shown)).items() if one.facet == "ages")
     assert "in the order of the classes" in figure_svg(shown, name)
     drawn = [one for one in re.findall(">([^<>]+)</text>", figure_svg(shown, name)) if one in classes]
