@@ -6,8 +6,10 @@ accents, capitals and signs do not count. ``high_risk`` are two words that follo
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections.abc import Sequence
 from functools import cache, lru_cache
 from typing import Literal
 
@@ -121,6 +123,43 @@ UNKNOWN = frozenset(
      "unbekannt", "keine_angabe", "inconnu", "non_renseigne", "desconocido", "no_disponible"}
 )  # fmt: skip
 """Values that say that there is none."""
+_LESS = (
+    "<=?|≤|(?:less|fewer|younger) than|under|below|up to|at most|"
+    "(?:minder|jonger) dan|onder|t/m|tot(?: en met)?|hoogstens"
+)
+_MORE = ">=?|≥|(?:more|greater|older) than|over|above|from|at least|(?:meer|ouder) dan|boven|vanaf|minstens"
+_CLASS = re.compile(rf"\s*(?:(?P<less>{_LESS})|(?P<more>{_MORE}))?\s*(?P<number>[0-9]{{1,15}})", re.IGNORECASE)
+
+
+@lru_cache(maxsize=10_000)
+def class_order(text: str) -> tuple[float, str]:
+    """Sort key of a text: a class of numbers by its first one, between what is less and what is more; then all others.
+
+    Examples
+    --------
+    >>> sorted(["over 40", "18-25", "unknown", "9-17", "<9", "26 - 40"], key=class_order)
+    ['<9', '9-17', '18-25', '26 - 40', 'over 40', 'unknown']
+    >>> sorted(["Greater than 45", "25 - 45", "Less than 25"], key=class_order)
+    ['Less than 25', '25 - 45', 'Greater than 45']
+    """
+    match = _CLASS.match(text)
+    if match is None:
+        return math.inf, text
+    return int(match["number"]) + 0.5 * bool(match["more"]) - 0.5 * bool(match["less"]), text
+
+
+def are_classes(levels: Sequence[object]) -> bool:
+    """Whether levels are classes of numbers, such as ages, so that they have an order; numbers alone may be codes.
+
+    Examples
+    --------
+    >>> are_classes(["18-25", "26+", "unknown"]), are_classes(["1", "2"]), are_classes(["18-25", "retired"])
+    (True, False, False)
+    """
+    texts = [one for one in levels if isinstance(one, str) and plain(one) not in UNKNOWN]
+    known = [one for one in levels if one is not None]
+    is_text = len(texts) > 1 and all(isinstance(one, str) for one in known)
+    return is_text and all(map(_CLASS.match, texts)) and not all(one.strip().isdigit() for one in texts)
 
 
 @lru_cache(maxsize=10_000)

@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, did_you_mean
+from bdt_core.vocabulary import class_order
 
 Value = bool | int | float | str
 Level = Value | None
@@ -161,16 +162,18 @@ def canonical(value: Any) -> Level:
 
 
 def level_order(level: Level) -> tuple[int, float, str]:
-    """Sort key of levels: numbers, then text, then missing.
+    """Sort key of levels: numbers, then text, classes of numbers first and by these, then missing.
 
     Examples
     --------
     >>> sorted([10**400, "a", None, 2**53 + 1, 2.0**53], key=level_order) == [2.0**53, 2**53 + 1, 10**400, "a", None]
     True
+    >>> sorted(["100+", "over 100", "18-25"], key=level_order)
+    ['18-25', '100+', 'over 100']
     """
     if level is None:
         return (2, 0.0, "")
-    return (1, 0.0, level) if isinstance(level, str) else (0, level, "")
+    return (1, *class_order(level)) if isinstance(level, str) else (0, level, "")
 
 
 def is_same(level: Level, asked: Level) -> bool:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Collection, Hashable, Sequence
 from dataclasses import dataclass
 from typing import Literal
@@ -21,7 +20,7 @@ from bdt_core.table.notation import looks_like_date
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.roles import kind_of, looks_like_identifier, settle_type
 from bdt_core.table.validate import with_text_names
-from bdt_core.vocabulary import Topic, speaks_of
+from bdt_core.vocabulary import Topic, class_order, speaks_of
 
 Look = Literal[
     "unreadable", "constant", "date", "identifier", "free text", "two-valued", "code", "numeric", "categorical"
@@ -72,13 +71,13 @@ class SeenColumn:
 
     @property
     def levels(self) -> list[Hashable]:
-        """The different values, in the order of their texts, and by number where these begin with one, as 9-17 and 18+.
+        """The different values, in the order of their texts, classes as 9-17 and 18+ by their numbers.
 
         None where there are too many to be counted.
         """
         return sorted(
             self.facts.values or (),
-            key=lambda one: (str(type(one)), one) if _is_real(one) else ("", *_in_order(str(one))),
+            key=lambda one: (str(type(one)), one) if _is_real(one) else ("", *class_order(str(one))),
         )
 
 
@@ -274,18 +273,6 @@ def _number_the_rows(column: pd.Series, gathered: _Gathered, name: str) -> bool:
     counts = all_differ and facts.rows >= _ENOUGH_TO_COUNT and span < 10 * facts.rows and not facts.missing
     many = facts.distinct is None or facts.distinct > max(FEW, facts.rows / 2)
     return counts or (many and speaks_of(name, "identifier"))
-
-
-def _in_order(text: str) -> tuple[float, str]:
-    """Sort key of a text: what begins with a number by that, and below it what is less, then all others.
-
-    Examples
-    --------
-    >>> sorted(["100+", "18-25", "unknown", "9-17", "<9", "26 - 99"], key=_in_order)
-    ['<9', '9-17', '18-25', '26 - 99', '100+', 'unknown']
-    """
-    number = re.match(r"(<?)\s*([0-9]{1,15})", text)
-    return (math.inf, text) if number is None else (int(number[2]) - 0.5 * bool(number[1]), text)
 
 
 def _is_real(value: object) -> bool:

@@ -24,6 +24,7 @@ from bdt_core.ranking.candidates import (
     name_of,
     with_rows,
 )
+from bdt_core.ranking.profiles import profiles_of
 from bdt_core.ranking.results import Finding, Findings
 from bdt_core.significance.clusters import ClusterSignificance
 from bdt_core.spec import AuditSpec
@@ -111,7 +112,7 @@ def rank_findings(
         raw = None if worst_groups is None else worst_groups.raw
         at_first_sight = tuple(people.at_first_sight([*scanned(raw), *others]))
     return Findings(
-        findings=tuple(folded(confirmed, people.harm))[:_MOST_FINDINGS],
+        findings=tuple(people.profiled(list(folded(confirmed, people.harm))[:_MOST_FINDINGS])),
         searches=dict(spec.search_shares),
         alpha=alpha,
         legitimate=tuple(spec.legitimate),
@@ -168,6 +169,13 @@ class _People:
                     only_among_alike=remaining.low <= 0.0,
                 )
         return self._beside_alike(finding), inside
+
+    def profiled(self, findings: Iterable[Finding]) -> Iterator[Finding]:
+        """Findings with the features of their people; a place among embeddings has none that the table says."""
+        profile_of = profiles_of(self._rows)
+        for finding in findings:
+            known = finding.embeddings is None
+            yield replace(finding, profile=profile_of(finding.members(self._frames[False]))) if known else finding
 
     def at_first_sight(self, candidates: Sequence[Finding]) -> Iterator[Finding]:
         """Those whose difference in all is certain, the largest harm first, and what remains of each."""

@@ -17,6 +17,7 @@ from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.harmless import harmless
 from bdt_core.inference.alike import AlikeComparison
 from bdt_core.local_bias.topics import FeatureDifference
+from bdt_core.ranking.profiles import FeatureOfFinding
 from bdt_core.result import InAudit, Plotted, Result, Shown
 from bdt_core.said import Text
 from bdt_core.spec import FoundBy
@@ -79,6 +80,9 @@ class Finding:
         Of local bias: what sets the place apart from all others most.
     place_words : tuple of str
         Of local bias of rows with texts: the words that the place has most above all others.
+    profile : tuple of FeatureOfFinding
+        Each feature and protected column of them beside everybody else, on all audited rows and as it is: those that
+        differ most first, 30 at most. Empty of what is no finding of the list, and of places among embeddings.
 
     Examples
     --------
@@ -119,6 +123,7 @@ class Finding:
     compared_with: tuple[GroupCondition, ...] = ()
     place: tuple[FeatureDifference, ...] = ()
     place_words: tuple[str, ...] = ()
+    profile: tuple[FeatureOfFinding, ...] = ()
     places: Annotated[Members | None, Field(exclude=True)] = field(default=None, repr=False, compare=False)
     """Of a finding that is a cluster: who belongs to it. It is not kept with the data."""
     reach: Annotated[float, Field(exclude=True)] = field(default=0.0, repr=False, compare=False)

@@ -183,6 +183,7 @@ def _axes(sheet: Sheet, top: float, height: float, low: float, high: float) -> A
     axes.set_ylim(0, 1)
     axes.spines.bottom.set_visible(True)
     axes.spines.bottom.set_color(FAINT)
+    axes.xaxis.set_major_formatter(lambda x, _: sheet.said(words.number(x)))
     return axes
 
 

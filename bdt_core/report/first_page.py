@@ -47,8 +47,8 @@ _MAJORITY = 0.5
 _CHANCES = (1_000, 100, 20)
 _UNDER_HALF = 0.5
 _LEFT, _SHORTEST = 4.0, 60.0
-PHONE = 360.0
-"""The picture's words and bars end here: so much of the sheet is shown on a phone, a pixel or so for each point."""
+PHONE = 320.0
+"""The picture's words and bars end here: so much of the sheet is shown on a phone, more than a pixel for each point."""
 _NAME_LINE, _BAR = 12.0, 13.0
 _AMOUNT = 9.5
 

@@ -19,6 +19,7 @@ from bdt_core.metrics import (
     compared_metrics,
     plain_name,
 )
+from bdt_core.report.printed import are_ordered
 from bdt_core.report.sheet import FAINT, GREY, INK, SHADES, SMALL, Sheet
 from bdt_core.report.wording import asked, finite
 from bdt_core.said import AsItIs, Numeral, Sentence, joined, of_ours, say
@@ -159,6 +160,11 @@ def compared_rates(facet: Facet) -> list[str]:
     ]
 
 
+def are_in_order(facet: Facet) -> bool:
+    """Whether the groups are classes of numbers in their order, and not by size."""
+    return are_ordered([one.values for one in facet.groups])
+
+
 def with_rates(facet: Facet) -> list[Group]:
     """Groups with enough rows for their rates to be printed."""
     return [one for one in facet.groups if one.rates is not None]
@@ -207,9 +213,9 @@ def figures_of_groups(document: Document) -> dict[str, tuple[Facet, Literal["rat
 
 def grid(facet: Facet) -> tuple[list[Any], list[Any]]:
     """Values of the two columns of an intersection, each in order."""
-    rows, columns = (
-        sorted({one.values[i] for one in facet.groups}, key=lambda x: (isinstance(x, str), x)) for i in (0, 1)
-    )
+    from bdt_core.fairness.coding import level_order  # loads numpy, which not every form needs
+
+    rows, columns = (sorted({one.values[i] for one in facet.groups}, key=level_order) for i in (0, 1))
     return rows, columns
 
 

@@ -1,8 +1,8 @@
 """A figure as a part of a page: its text is the page's text, its colours are the page's, and little else is left of it.
 
-What matplotlib writes is a file of its own, with a group around every line and six decimals. Here these groups go, what
-neighbours have in common is said once, lengths have two decimals, and colours become the page's variables, so that a
-dark page has dark figures.
+What matplotlib writes is a file of its own, with a group around every line, six decimals and a ground. Here these go,
+what neighbours have in common is said once, paths go from point to point, lengths are rounded to a tenth of a point,
+and colours become the page's variables, so that a dark page has dark figures.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from html import escape
+from itertools import groupby
 
 from bdt_core.report.sheet import CALM, CALM_TINT, FAINT, GREY, HARM, HARM_TINT, INK, SHADES
 
@@ -30,14 +31,14 @@ _INHERITED = (
 )  # fmt: skip
 """What an element has of the group that it stands in, where it does not say it."""
 _NUMBER = re.compile(r"-?\d+\.\d+")
+_STEP = re.compile(r"([A-Za-z])([^A-Za-z]*)")
 _HREF = "{http://www.w3.org/1999/xlink}href"
-_STRAIGHT = re.compile(r"M[^A-Za-z]*[LHV][^A-Za-z]*")
-_LEVEL = re.compile(r"^(M[\d.-]+ ([\d.-]+))L([\d.-]+) \2$")
-_UPRIGHT = re.compile(r"^(M([\d.-]+) [\d.-]+)L\2 ([\d.-]+)$")
+_STRAIGHT = re.compile(r"(M[^A-Za-z]*[lhv][^A-Za-z]*)+")
 _HEX = re.compile("#[0-9a-f]{6}")
 _REFERENCE = re.compile(r"url\(#([\w.-]+)\)")
 _NOT_TURNED = re.compile(r"rotate\(-?0 [^)]*\)")
-_BETWEEN = re.compile(r"(?<=[A-Za-z])\s+|\s+(?=[A-Za-z])")
+_SMALL = 10.0
+"""Lengths in points, of which a hundredth can be seen: lines, marks and letters."""
 _KEPT = ("d", "x", "y", "width", "height", "transform", "clip-path", "points", "patternUnits")
 
 
@@ -67,7 +68,8 @@ def inline_svg(svg: str, name: str, alt: str) -> str:
         for target in ([x[1:]] if key.endswith("href") else _REFERENCE.findall(x))
     }
     names = {target: f"{name}-{number}" for number, target in enumerate(sorted(referred), 1)}
-    inner = _written(list(_elements(root, names)))
+    drawn = list(_elements(root, names))
+    inner = _written(drawn[1:] if drawn[0].attributes.get("fill") == "var(--paper)" else drawn)  # the page has a ground
     _, _, width, height = root.attrib["viewBox"].split()
     return f'<svg viewBox="0 0 {_short(width)} {_short(height)}" role="img" aria-label="{escape(alt)}">{inner}</svg>'
 
@@ -84,6 +86,18 @@ class _Drawn:
         written = "".join(f' {key}="{escape(x)}"' for key, x in self.attributes.items())
         return f"<{self.tag}{written}>{self.inner}</{self.tag}>" if self.inner else f"<{self.tag}{written}/>"
 
+    @property
+    def is_line(self) -> bool:
+        """Whether it is a line, or several: nothing that could be filled."""
+        if self.tag != "path" or "id" in self.attributes:
+            return False
+        return self.attributes.get("fill") == "none" or bool(_STRAIGHT.fullmatch(self.attributes["d"]))
+
+    @property
+    def look(self) -> dict[str, str]:
+        """All that it says but where it goes."""
+        return {key: x for key, x in self.attributes.items() if key != "d"}
+
     def has(self, key: str, x: str) -> bool:
         """Whether it looks no other where what it stands in says this of all; what is only referred to never does."""
         return self.attributes.get(key) == x or (self.tag == "defs" and "<pattern" not in self.inner)
@@ -95,13 +109,29 @@ class _Drawn:
 
 def _written(drawn: Sequence[_Drawn]) -> str:
     """Elements one after the other; what several of them have in common is said once, by a group around them."""
+    return "".join(map(str, _grouped(list(_joined(drawn)))))
+
+
+def _joined(drawn: Sequence[_Drawn]) -> Iterator[_Drawn]:
+    """Elements, neighbouring lines that look alike as one path."""
+    for _, alike in groupby(enumerate(drawn), lambda pair: pair[1].look if pair[1].is_line else pair[0]):
+        (_, first), *others = alike
+        goes = "".join(one.attributes["d"] for _, one in others)
+        yield replace(first, attributes=first.attributes | {"d": first.attributes["d"] + goes}) if goes else first
+
+
+def _grouped(drawn: Sequence[_Drawn]) -> list[_Drawn]:
     saved, start, end, key = max(_runs(drawn), default=(0, 0, 0, ""))
     if saved <= 0:
-        return "".join(map(str, drawn))
-    x = drawn[start].attributes[key]
-    inner = _written([one.without(key) for one in drawn[start:end]])
-    group = f'<g {key}="{escape(x)}">{inner}</g>'
-    return _written(drawn[:start]) + group + _written(drawn[end:])
+        return list(drawn)
+    within = _grouped([one.without(key) for one in drawn[start:end]])
+    said = {key: drawn[start].attributes[key]}
+    match within:
+        case [_Drawn("g", attributes, inner)]:  # a group in a group, and nothing else
+            group = _Drawn("g", said | attributes, inner)
+        case _:
+            group = _Drawn("g", said, "".join(map(str, within)))
+    return [*_grouped(drawn[:start]), group, *_grouped(drawn[end:])]
 
 
 def _runs(drawn: Sequence[_Drawn]) -> Iterator[tuple[int, int, int, str]]:
@@ -123,7 +153,7 @@ def _elements(parents: Iterable[ET.Element], names: dict[str, str]) -> Iterator[
         tag = element.tag.rpartition("}")[2]
         if tag in ("style", "metadata"):
             continue
-        attributes = dict(_attributes(element, tag, names))
+        attributes = dict(_attributes(element, names))
         if _STRAIGHT.fullmatch(attributes.get("d", "")):
             attributes.pop("fill", None)  # a line has nothing to fill
         within = list(_elements(element, names))
@@ -138,7 +168,7 @@ def _elements(parents: Iterable[ET.Element], names: dict[str, str]) -> Iterator[
             yield _Drawn(tag, attributes, inner)
 
 
-def _attributes(element: ET.Element, tag: str, names: dict[str, str]) -> Iterator[tuple[str, str]]:
+def _attributes(element: ET.Element, names: dict[str, str]) -> Iterator[tuple[str, str]]:
     for full, x in element.attrib.items():
         key = full.rpartition("}")[2]
         if key == "id" and x in names:
@@ -149,14 +179,12 @@ def _attributes(element: ET.Element, tag: str, names: dict[str, str]) -> Iterato
             for part in x.split(";"):
                 name, _, value = (side.strip() for side in part.partition(":"))
                 value = _short(_HEX.sub(_colour, _renamed(value, names)).removesuffix("px"))
-                if name not in ("", "font-family") and ((name, value) not in _USUAL or tag == "use"):
+                if name not in ("", "font-family") and (name, value) not in _USUAL:
                     yield name, value
         elif key in ("fill", "stroke"):
             yield key, _HEX.sub(_colour, x)
         elif key in _KEPT:
-            value = _short(_renamed(_NOT_TURNED.sub("", x), names))
-            if key == "d":
-                value = _UPRIGHT.sub(r"\1V\3", _LEVEL.sub(r"\1H\3", _BETWEEN.sub("", value).strip()))
+            value = _path(x) if key == "d" else _short(_renamed(_NOT_TURNED.sub("", x), names))
             if value:
                 yield key, value
 
@@ -174,6 +202,39 @@ def _colour(match: re.Match[str]) -> str:
     return f"color-mix(in srgb,var(--shade-dark) {share}%,var(--shade-light))"
 
 
+def _path(d: str) -> str:
+    """A path from point to point: its start, and from there how far right and down.
+
+    Level and upright lines have one number. Points are rounded before they are subtracted, so that no error adds up; of
+    small shapes, which are marks, a hundredth of a point is kept.
+    """
+    x = y = 0.0
+    points = [[float(one) for one in numbers.split()] for _, numbers in _STEP.findall(d)]
+    digits = 1 if any(abs(one) >= _SMALL for numbers in points for one in numbers) else 2
+    written = ""
+    for (letter, _), numbers in zip(_STEP.findall(d), points, strict=True):
+        rounded = [round(one, digits) for one in numbers]
+        by = [_plain(one - (y if place % 2 else x)) for place, one in enumerate(rounded)]
+        if letter == "M":
+            written += "M" + _row([_plain(one) for one in rounded])
+        elif letter == "L" and "0" in by:
+            written += f"h{by[0]}" if by[1] == "0" else f"v{by[1]}"
+        else:
+            written += letter.lower() + _row(by)
+        x, y = rounded[-2:] or (x, y)
+    return written
+
+
+def _row(numbers: Sequence[str]) -> str:
+    """Numbers one after the other; a minus divides them as well as a space."""
+    return " ".join(numbers).replace(" -", "-")
+
+
+def _plain(x: float) -> str:
+    """A number with two decimals at most, without a nought before the point."""
+    return re.sub(r"^(-?)0\.", r"\1.", f"{round(x, 2) + 0.0:g}")
+
+
 def _short(text: str) -> str:
-    """Numbers with two decimals at most."""
-    return _NUMBER.sub(lambda found: f"{round(float(found[0]), 2) + 0.0:g}", text)
+    """Its numbers with one decimal, those below ten with two."""
+    return _NUMBER.sub(lambda found: f"{round(x := float(found[0]), 2 if abs(x) < _SMALL else 1) + 0.0:g}", text)

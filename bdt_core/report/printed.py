@@ -1,19 +1,23 @@
-"""A document made ready to print: every text is safe, and of declared groups the largest are kept."""
+"""A document made ready to print: texts are safe, of declared groups the largest are kept, classes are in order."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
+from itertools import groupby
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from bdt_core import words
 from bdt_core.sentences import with_sentences
+from bdt_core.vocabulary import are_classes, class_order
 
 if TYPE_CHECKING:
     from bdt_core.report.document import Printed
 
 GROUPS_KEPT = 60
+_CLASSES = 15
+"""Classes of numbers in their order, at most: of more groups some tables show the largest alone."""
 
 
 AnyDocument: TypeAlias = "Mapping[str, Any] | Printed"
@@ -37,6 +41,7 @@ def printed(document: AnyDocument) -> Printed:
     """The document with every text made safe to print, and with the largest declared groups first.
 
     Of a grouping with very many groups the largest `GROUPS_KEPT` stay; each grouping knows how many there are in all.
+    Few classes of numbers, such as ages, stand in their own order, as groups and as levels.
     """
     from bdt_core.report.document import Printed  # with all that the stages hand on
     from bdt_core.verdict.kinds import kind_named
@@ -49,17 +54,41 @@ def printed(document: AnyDocument) -> Printed:
     if shared is not None and shared[0] is document:
         return shared[1]
     document = with_sentences(document)
-    shortened = {
+    shortened: dict[str, Any] = {
         name: {**groups, "facets": [_largest_first(one) for one in groups["facets"]]}
         for name in ("groups", "numeric_groups")
         if (groups := document.get(name)) is not None
     }
+    if document.get("differences") is not None:
+        features = [_levels_in_order(one) for one in document["differences"]["features"]]
+        shortened["differences"] = {**document["differences"], "features": features}
+    if document.get("proxies") is not None:
+        by_column = groupby(document["proxies"], lambda one: one["column"])
+        shortened["proxies"] = [one for _, levels in by_column for one in _in_order(list(levels))]
     return Printed.model_validate(words.printable({**document, **shortened}))
+
+
+def are_ordered(groups: Sequence[Sequence[Any]]) -> bool:
+    """Whether groups are classes of numbers of one column, few enough for all to be shown."""
+    return len(groups) <= _CLASSES and all(len(one) == 1 for one in groups) and are_classes([one[0] for one in groups])
+
+
+def _levels_in_order(feature: Mapping[str, Any]) -> Mapping[str, Any]:
+    return {**feature, "levels": _in_order(feature["levels"])} if "levels" in feature else feature
+
+
+def _in_order(levels: Sequence[Mapping[str, Any]]) -> Sequence[Mapping[str, Any]]:
+    """Levels of a column; as they were where they are no classes."""
+    if not are_ordered([(one["level"],) for one in levels]):
+        return levels
+    return sorted(levels, key=lambda one: class_order(one["level"]))
 
 
 def _largest_first(facet: Mapping[str, Any]) -> dict[str, Any]:
     groups = facet["groups"]
     kept = sorted(range(len(groups)), key=lambda i: -groups[i]["rows"])[:GROUPS_KEPT]
+    if are_ordered([one["values"] for one in groups]):
+        kept.sort(key=lambda i: class_order(groups[i]["values"][0] or ""))
 
     def of_kept(metric: Mapping[str, Any]) -> Mapping[str, Any]:
         values = metric["values"]

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Document, Printed
 
 _NAMES, _LEFT, _RIGHT = 8.0, 150.0, 380.0
-_ROW, _BAR = 20.0, 12.0
+_ROW, _BAR = 16.0, 11.0
 
 
 def certificates(worst: WorstGroups) -> tuple[Certificate, ...]:

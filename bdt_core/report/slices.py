@@ -89,7 +89,7 @@ def draw(document: Printed, said: FigureWords) -> Sheet:
     sheet = Sheet(said.title, 20 + _ROW * len(shown) + 60, subtitle=said.subtitle)
     top = sheet.top + 20
     bottom = top + _ROW * len(shown)
-    short = sheet.fit(said.words["inside"], 50, SMALL)
+    short = said.words["inside"] if sheet.measure(said.words["inside"], SMALL) <= 50 else said.words["in_group"]
     draw_number_heads(sheet, top - 9, (said.words["rows"], short, said.words["others"]))
     ends = [0.0, *(x for one in shown for x in (one.low, one.high, one.shrunken_difference))]
     axis = scale(ends, _LEFT, _RIGHT, least=0.02 if unit == "rate" else 0.0)

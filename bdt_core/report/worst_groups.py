@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from bdt_core.report.document import Document, Printed
 
 _LEFT, _RIGHT = 8.0, 210.0
-_NAME, _BAR, _BETWEEN = 16.0, 14.0, 16.0
+_NAME, _BAR, _BETWEEN = 16.0, 14.0, 8.0
 _NAME_SIZE, _NAME_LINES, _LINE = 9.0, 2, 12.0
 
 

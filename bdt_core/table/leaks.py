@@ -52,13 +52,8 @@ def _leaks_of(table: AuditTable) -> dict[str, str]:
     leaks = telling_columns(table)
     honest = [name for name in _searched(table, audited) if name not in leaks]
     for column, other in _pairs(audited, honest):
-        of_both = ", one of the outcome and one of the prediction" if spec.bias_variable.derive else ""
-        leak = say(
-            'Columns "{as_is}" and "{as_is_other}" together determine the bias variable (almost) completely: they may '
-            f"be a leak{of_both}.",
-            as_is=Column(column),
-            as_is_other=Column(other),
-        )
+        message = _OF_BOTH if spec.bias_variable.derive else _TOGETHER
+        leak = say(message, as_is=Column(column), as_is_other=Column(other))
         warning = joined([leak, say(_MENDED_BOTH)], " ")
         leaks |= {column: warning, other: warning}
     return leaks
@@ -102,6 +97,14 @@ def _explains_all(name: str, audited: pd.DataFrame) -> str | None:
 
 
 _MENDED = 'If so, add it to "features.exclude" (or take it out of each key that names it, such as "features.include").'
+_TOGETHER = (
+    'Columns "{as_is}" and "{as_is_other}" together determine the bias variable (almost) completely: they may be a '
+    "leak."
+)
+_OF_BOTH = (
+    'Columns "{as_is}" and "{as_is_other}" together determine the bias variable (almost) completely: they may be a '
+    "leak, one of the outcome and one of the prediction."
+)
 _MENDED_BOTH = (
     'If so, add them to "features.exclude" (or take them out of each key that names them, such as "features.include").'
 )

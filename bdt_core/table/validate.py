@@ -55,6 +55,13 @@ from bdt_core.table.sources import JOINED
 from bdt_core.words import count
 
 _MANY_ROWS = 100
+_CONSTANT: dict[tuple[Role, bool], str] = {
+    ("feature", True): 'Column "{as_is}" has no value in any row; it is left out of the features.',
+    ("feature", False): 'Column "{as_is}" has the same value in every row; it is left out of the features.',
+    ("protected", True): 'Column "{as_is}" has no value in any row; it is left out of the protected columns.',
+    ("protected", False): 'Column "{as_is}" has the same value in every row; it is left out of the protected columns.',
+}
+"""By role, and whether it has no value at all."""
 
 
 @dataclass(frozen=True)
@@ -343,10 +350,7 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
             warnings += warn_of_rounded(name, column, names_groups=names_groups, is_feature=name in facts.kinds)
         if role in ("feature", "protected"):
             if column.is_constant:
-                what = "has no value in any row" if column.distinct == 0 else "has the same value in every row"
-                warnings.append(
-                    say(f'Column "{{as_is}}" {what}; it is left out of the {role}s.', as_is=said.Column(name))
-                )
+                warnings.append(say(_CONSTANT[role, column.distinct == 0], as_is=said.Column(name)))
                 role = "unused"
             elif name in facts.problems:
                 raise DataError(facts.problems[name])

@@ -30,9 +30,9 @@
       const button = make("button", head.textContent, { type: "button" });
       const key = (row) => {
         const [text] = read(row.cells[place]);
-        return head.className === "number" ? numberIn(text, table.dataset.decimal ?? words.decimal[1]) : text;
+        return head.className !== "text" ? numberIn(text, table.dataset.decimal ?? words.decimal[1]) : text;
       };
-      const compare = (a, b) => (head.className === "number" ? a - b : a.localeCompare(b, undefined, { numeric: true }));
+      const compare = (a, b) => (head.className !== "text" ? a - b : a.localeCompare(b, undefined, { numeric: true }));
       head.replaceChildren(button);
       button.addEventListener("click", () => {
         const next = { ascending: "descending", descending: "" }[head.getAttribute("aria-sort")] ?? "ascending";

@@ -182,6 +182,16 @@ def test_no_english_stands_on_the_dutch_figures(name: str, case: str, monkeypatc
     assert english_in(drawn, document) == []
 
 
+@pytest.mark.parametrize(("name", "case"), [("compas_in_depth", "compas"), ("grants", "grants")])
+def test_numbers_on_dutch_figures_have_a_comma_and_no_words_are_cut(name: str, case: str) -> None:
+    document = report(name, case)
+    texts = {one: re.findall(">([^<>]+)</text>", figure_svg(document, one)) for one in figure_names(document)}
+    assert {"apart", "worst_groups"} <= texts.keys()
+    assert [one for several in texts.values() for one in several if re.search(r"\d\.\d{1,2}(?!\d)", one)] == []
+    assert [one for one in texts["worst_groups"] if "…" in one] == []
+    assert any("," in one for one in texts["apart"])
+
+
 def test_markdown_is_dutch_to_its_end() -> None:
     drawn = render_markdown(report("compas_in_depth", "compas"))
     assert re.search(r"Nog \d+ rijen staan in de andere bestanden\.", drawn)

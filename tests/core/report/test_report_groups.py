@@ -12,12 +12,13 @@ import pandas as pd
 import pytest
 
 from bdt_core import words
+from bdt_core.audit import audit
 from bdt_core.metrics import CLARIFY
 from bdt_core.report import figure_svg, render_html, render_markdown, render_pdf
 from bdt_core.report.blocks import Bullets, Figure, Folded, Paragraph, Subheading, Table
 from bdt_core.report.figure_words import figure_words
 from bdt_core.report.figures import figure_names
-from bdt_core.report.groups import map_rate
+from bdt_core.report.groups import figures_of_groups, grid, map_rate
 from bdt_core.report.page import build_page
 from bdt_core.report.printed import printed
 from bdt_core.report.verdict import verdict_meaning
@@ -539,3 +540,34 @@ def test_a_title_of_rates_that_are_nearly_alike_says_both():
     report = printed(quick_audit(frame, protected=["sex"], **asked).document)
     (figure,) = (one for one in figure_names(report) if one.startswith("groups"))
     assert re.fullmatch(r"[FM]: .* [67]\d\.\d %, everybody else [67]\d\.\d %", figure_words(report, figure).title)
+
+
+def test_classes_of_ages_stand_in_their_order_and_not_by_size():
+    """In every table and figure that lists them; other groups stand by size, the largest first."""
+    rng = np.random.default_rng(4)
+    n = 4000
+    ages = rng.choice(["over 40", "26-40", "9-17", "18-25"], n, p=[0.4, 0.3, 0.2, 0.1])
+    frame = pd.DataFrame({"ages": ages, "town": rng.choice(["a", "b"], n, p=[0.3, 0.7]), "x": rng.normal(size=n)})
+    frame["y"], frame["p"] = rng.integers(0, 2, n), rng.integers(0, 2, n)
+    shown = audit(
+        frame, label="y", prediction="p", protected=["ages", "town"],
+        groups={"facets": ["ages", "town", ["ages", "town"]]}, worst_groups=None, slices=None,
+        clustering={"stability": 0, "n_init": 1, "max_iter": 3},
+    ).document  # fmt: skip
+    of_ages, of_towns, of_both = printed(shown).groups.facets
+    classes = ["9-17", "18-25", "26-40", "over 40"]
+    assert [one.group for one in of_ages.groups] == classes
+    assert [one.group for one in of_towns.groups] == ["b", "a"]
+    assert grid(of_both)[0] == classes
+    clarify = next(one for one in of_ages.clarify if one.metric == "CI")
+    by_group = {one.group: one.estimate for one in clarify.values}
+    facet = next(one for one in shown["groups"]["facets"] if one["facet"] == "ages")
+    written = next(one for one in facet["clarify"] if one["metric"] == "CI")
+    assert by_group == {one["group"]: one["estimate"] for one in written["values"]}
+    (feature,) = [one for one in printed(shown).differences.features if one.column == "ages"]
+    assert [one.level for one in feature.levels] == classes
+    assert [one.level for one in printed(shown).proxies if one.column == "ages"] == classes
+    name = next(name for name, (one, _) in figures_of_groups(printed(shown)).items() if one.facet == "ages")
+    assert "in the order of the classes" in figure_svg(shown, name)
+    drawn = [one for one in re.findall(">([^<>]+)</text>", figure_svg(shown, name)) if one in classes]
+    assert drawn == classes
