@@ -279,7 +279,7 @@ def test_the_registry_of_other_projects_finds_it() -> None:
 
 def test_editors_get_a_schema_with_descriptions() -> None:
     schema = BiasAudit.model().model_json_schema()
-    assert set(schema["properties"]) == {*AuditSpec.model_fields, "bundle", "translation"}
+    assert set(schema["properties"]) == {*AuditSpec.model_fields, "assets", "bundle", "translation"}
     assert all(one["description"] for one in schema["properties"].values())
     assert schema["properties"]["clustering"]["properties"]["max_iter"]["description"]
 
