@@ -23,6 +23,7 @@ from bdt_pipeline.automation.eager import build_automation_sensor
 from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.retraining import build_retraining_sensor
 from bdt_pipeline.automation.schedules import build_schedule
+from bdt_pipeline.automation.waiting_files import build_waiting_files_job
 from bdt_pipeline.checks import build_alerts_check, build_checks
 from bdt_pipeline.components.one_step import report_in_one_step
 from bdt_pipeline.components.scaffolder import BiasAuditScaffolder
@@ -93,12 +94,12 @@ def _definitions(
     audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
 ) -> dg.Definitions:
     say_that_telemetry_is_on()
-    schedule = build_schedule(audit)
+    schedule, waiting = build_schedule(audit), build_waiting_files_job(audit)
     sensors = [build(audit) for build in _SENSORS]
     return dg.Definitions(
         assets=[*assets, *([] if audit.bundle is None else [bundle_spec(audit)])],
         asset_checks=checks,
-        jobs=[build_job(audit, assets)],
+        jobs=[build_job(audit, assets), *([] if waiting is None else [waiting])],
         schedules=[] if schedule is None else [schedule],
         sensors=[one for one in sensors if one is not None],
         resources=build_resources(audit),

@@ -155,7 +155,7 @@ CASES: dict[str, Any] = {
     "looks": 5,
     "favourable": "negative",
     "partition_by": {"time": "daily", "start": "2026-01-01", "dynamic": None},
-    "inbox": {"folder": "inbox", "pattern": "*.csv", "settle": 1.0, "every": 60},
+    "inbox": {"folder": "inbox", "pattern": "*.csv", "settle": 1.0, "every": 60, "at_once": 20},
     "schedule": "0 6 * * *",
     "automation": "eager",
     "freshness_hours": 26.0,
