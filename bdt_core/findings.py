@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -129,7 +130,7 @@ class AuditFindings:
         return self.ranked.findings if self.ranked else ()
 
     @classmethod
-    def of(cls, results: dict[str, Any]) -> AuditFindings:
+    def of(cls, results: Mapping[str, Any]) -> AuditFindings:
         """Gather results by the names of their stages; what is no stage's result is passed over.
 
         :meta private:

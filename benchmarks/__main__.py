@@ -18,6 +18,7 @@ NAMES = (
     "finding",
     "fuzz",
     "hbac",
+    "inbox",
     "large",
     "large_dask",
     "logan",

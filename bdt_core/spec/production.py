@@ -43,6 +43,12 @@ class Inbox(SpecSection):
         5.0, ge=0, le=1_000_000, description="Seconds that a file must stay unchanged to be taken for whole."
     )
     every: int = Field(30, ge=1, le=1_000_000, description="Seconds between two looks.")
+    at_once: int = Field(
+        1,
+        ge=1,
+        le=1000,
+        description="Most files that share a process, each with a run of its own; for small files that come together.",
+    )
 
     @field_validator("folder")
     @classmethod

@@ -17,8 +17,8 @@ from bdt_core.spec.gate import KINDS_OF_LIMIT, kinds_with_plugins
 from bdt_core.spec.source import SQLITE_FILE, TableSource
 
 Location = tuple[int | str, ...]
-OF_DAGSTER = "translation"
-"""The one attribute of a Dagster component that is none of the specification: what Dagster shows of the assets."""
+_OF_DAGSTER = frozenset({"translation", "bundle", "assets"})
+"""Attributes of a Dagster component that are none of the specification: which assets there are, and their looks."""
 SEAL = ".seal.json"
 """How the name of a seal ends, which stands beside its specification."""
 _DEEPEST = 50
@@ -103,7 +103,7 @@ def load_spec(path: str | Path) -> AuditSpec:
     if isinstance(data, dict) and {"type", "attributes"} <= data.keys():
         data = data["attributes"]  # a Dagster component file holds the same specification
         if isinstance(data, dict):
-            data = {key: one for key, one in data.items() if key != OF_DAGSTER}
+            data = {key: one for key, one in data.items() if key not in _OF_DAGSTER}
         lines = {place[1:]: line for place, line in lines.items() if place[0] == "attributes"}
     spec = parse_spec(data, str(file), lines, folder=file.parent)
     return resolve_paths(spec, file.parent)

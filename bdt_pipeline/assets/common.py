@@ -23,6 +23,9 @@ from bdt_pipeline.resources.settings import keys_of_run
 
 Translation = Callable[[dg.AssetSpec], dg.AssetSpec]
 """What a project makes of the assets of an audit: group, owners, tags, kinds, a prefix of their keys."""
+Layout = Literal["chain", "report"]
+"""Whether an audit is an asset per stage, or one asset, the report, which one step makes."""
+Context = dg.AssetExecutionContext | dg.AssetCheckExecutionContext
 _KIND = "dagster/kind/"
 _SETTINGS = "settings"
 """Metadata of each value: the settings that it was made with."""
@@ -45,6 +48,7 @@ class AuditAssets:
         Takes and gives the specification of each asset.
     bundle : AuditBundle, optional
         Asks for a bundle of each report.
+    assets : {"chain", "report"}
     """
 
     spec: AuditSpec
@@ -52,6 +56,7 @@ class AuditAssets:
     storage: str | None = None
     translation: Translation | None = None
     bundle: AuditBundle | None = None
+    assets: Layout = "chain"
 
     @property
     def job(self) -> str:
@@ -96,6 +101,10 @@ class AuditAssets:
     def key(self, asset: str) -> dg.AssetKey:
         """Key of one of the audit's assets."""
         return dg.AssetKey([*self.under, asset])
+
+    def key_of_checks(self, asset: str) -> dg.AssetKey:
+        """Key of the asset on which checks of an asset stand: of the report, where this is the only one."""
+        return self.key("bias_report" if self.assets == "report" else asset)
 
     def op(self, what: str) -> str:
         """Name of a step: of an asset, or of what makes or checks several."""
@@ -154,7 +163,7 @@ class AuditAssets:
         """The named assets of this audit as inputs."""
         return {one: dg.AssetIn(key=self.key(one)) for one in assets}
 
-    def spec_of_run(self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, *taken: str) -> AuditSpec:
+    def spec_of_run(self, context: Context, *taken: str) -> AuditSpec:
         """The specification with the settings of a run, which are those that the taken assets were made with.
 
         Parameters
@@ -201,9 +210,7 @@ class AuditAssets:
                     f"of the audit: write them under {places}."
                 )
 
-    def _changes(
-        self, context: dg.AssetExecutionContext | dg.AssetCheckExecutionContext, asset: str, spec: AuditSpec
-    ) -> list[str]:
+    def _changes(self, context: Context, asset: str, spec: AuditSpec) -> list[str]:
         """What was otherwise when an asset was made."""
         parts = [context.partition_key] if context.has_partition_key else None
         records = context.instance.fetch_materializations(

@@ -8,7 +8,7 @@ import dagster as dg
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets import views_history as views
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.assets.values import GroupCounts
+from bdt_pipeline.assets.values import GroupCounts, History
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.history_store import HistoryStore, name_of_content
 from bdt_pipeline.resources.run_log import log
@@ -40,34 +40,35 @@ def bias_history(audit: AuditAssets) -> dg.AssetsDefinition:
     def asset(
         context: dg.AssetExecutionContext, group_counts: GroupCounts, **content: Any
     ) -> dg.MaterializeResult[Any]:
-        from bdt_core.history import batch_of, follow
-
-        store = HistoryStore(storage_root(context.instance, audit.storage), audit.spec.name)
-        start = _start_of_part(context)
         with clear_failures():
             spec = audit.spec_of_run(context, "group_counts", *content)
-            now = datetime.datetime.now(datetime.UTC)
-            name, counted = _id(context, group_counts, content), now if spec.history.labels_after else None
-            batch = batch_of(group_counts, id=name, time=start or now, counted=counted)
-            changed = store.record(batch, keep_time=start is None)
-            batches, remarks = store.read()
-            history = follow(batches, spec)
-        for remark in remarks:
-            log(context, f"{store.folder}: {remark}", "warning")
-        notes = [*history.notes, *remarks]
-        if audit.partitions is None:
-            notes.append(_NO_PARTS)
-        log(context, f"Batch {batch.id} {'recorded' if changed else 'was there already'}.")
-        return audit.made(history, views.history(history, batch.id, notes), spec)
+            history, batch, remarks = followed(context, audit, spec, group_counts, content.get("validated_data"))
+        notes = [*history.notes, *remarks, *([_NO_PARTS] if audit.partitions is None else [])]
+        return audit.made(history, views.history(history, batch, notes), spec)
 
     return asset
 
 
-def _id(context: dg.AssetExecutionContext, counts: GroupCounts, content: dict[str, Any]) -> str:
-    """The part of the data; without parts, its content."""
-    if context.has_partition_key:
-        return str(context.partition_key)
-    return name_of_content(content["validated_data"].fingerprint, counts)
+def followed(
+    context: dg.AssetExecutionContext, audit: AuditAssets, spec: AuditSpec, counts: GroupCounts, table: Any
+) -> tuple[History, str, list[str]]:
+    """The history with the batch of a run, the name of that batch, and what cannot be read of others.
+
+    The batch is called by the part of the data; where this has none, by the content of the table.
+    """
+    from bdt_core.history import batch_of, follow
+
+    store = HistoryStore(storage_root(context.instance, audit.storage), audit.spec.name)
+    start, now = _start_of_part(context), datetime.datetime.now(datetime.UTC)
+    name = str(context.partition_key) if context.has_partition_key else name_of_content(table.fingerprint, counts)
+    batch = batch_of(counts, id=name, time=start or now, counted=now if spec.history.labels_after else None)
+    changed = store.record(batch, keep_time=start is None)
+    batches, remarks = store.read()
+    history = follow(batches, spec)
+    for remark in remarks:
+        log(context, f"{store.folder}: {remark}", "warning")
+    log(context, f"Batch {batch.id} {'recorded' if changed else 'was there already'}.")
+    return history, batch.id, remarks
 
 
 def _start_of_part(context: dg.AssetExecutionContext) -> datetime.datetime | None:

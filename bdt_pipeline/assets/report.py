@@ -1,5 +1,6 @@
 """The asset at the end: the report, with the gate's verdict in it."""
 
+from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
 from urllib.parse import quote
@@ -30,48 +31,63 @@ _FORM = dg.Permissive({"output": _OUTPUT})  # type: ignore[no-untyped-call]
 
 def bias_report(audit: AuditAssets) -> dg.AssetsDefinition:
     """The report as data, and its four printed forms in a folder of the run's own."""
-    hours = audit.spec.freshness_hours
+    taken = assets_of(results_in_report(audit), audit.asked)
+
+    @audit.asset("bias_report", takes=list(taken.values()), **as_report(audit))
+    def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
+        with clear_failures():
+            spec = audit.spec_of_run(context, *inputs)
+            return reported(context, audit, spec, {result: inputs[name] for result, name in taken.items()})
+
+    return asset
+
+
+def results_in_report(audit: AuditAssets) -> list[str]:
+    """The results that a report is made of."""
     results = [one.result for one in audit.asked if one.result != "group_counts"]  # the metrics hold what it says
     parts = ["test"] if audit.spec.clustering is not None else ["test", "train"]  # clusters say what of it is told
-    taken = assets_of([*parts, *results], audit.asked)
+    return [*parts, *results]
 
-    @audit.asset(
-        "bias_report",
-        description=(
+
+def as_report(audit: AuditAssets) -> dict[str, Any]:
+    """What Dagster knows of the asset, whatever it takes."""
+    hours = audit.spec.freshness_hours
+    return {
+        "description": (
             "Everything that was found, with the gate's verdict, as JSON, HTML, PDF and Markdown. What must not happen "
             "when the gate fails goes downstream of this asset."
         ),
-        kinds={"html", "json"},
-        made_by=tuple(AuditSpec.model_fields),
-        takes=list(taken.values()),
-        config_schema=_FORM,
-        freshness_policy=None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
-    )
-    def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
-        output = context.op_execution_context.op_config["output"]
-        from bdt_core.findings import AuditFindings  # not when definitions load
-        from bdt_core.report.printed import printed_once
-        from bdt_core.report.write import report_bytes
+        "kinds": {"html", "json"},
+        "made_by": tuple(AuditSpec.model_fields),
+        "config_schema": _FORM,
+        "freshness_policy": None if hours is None else dg.FreshnessPolicy.time_window(timedelta(hours=hours)),
+    }
 
-        with clear_failures():
-            spec = audit.spec_of_run(context, *inputs)
-            findings = AuditFindings.of({result: inputs[name] for result, name in taken.items()})
-            folder = UPath(output) if output else _own_folder(context, audit)
-            with look_of_run(context, audit, spec) as look:
-                document = audit.stages.build_document(findings, spec)
-                document = look.end(document, findings.test, report_bytes)
-            served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)
-            lacks: list[str] = []
-            with printed_once(document):
-                files = write_folder(folder, lambda local: audit.stages.write_reports(document, local, lacks.append))
-                shown = views.report(document, files, served, lacks)
-            for sentence in lacks:
-                log(context, sentence, "warning")
-            if audit.bundle is not None:
-                write_bundle(context, audit, audit.bundle.key, files, storage_root(context.instance, audit.storage))
-        return audit.made(document, shown, spec)
 
-    return asset
+def reported(
+    context: dg.AssetExecutionContext, audit: AuditAssets, spec: AuditSpec, results: Mapping[str, Any]
+) -> dg.MaterializeResult[Any]:
+    """The report on some results, whose files are written."""
+    from bdt_core.findings import AuditFindings  # not when definitions load
+    from bdt_core.report.printed import printed_once
+    from bdt_core.report.write import report_bytes
+
+    output = context.op_execution_context.op_config["output"]
+    findings = AuditFindings.of(results)
+    folder = UPath(output) if output else _own_folder(context, audit)
+    with look_of_run(context, audit, spec) as look:
+        document = audit.stages.build_document(findings, spec)
+        document = look.end(document, findings.test, report_bytes)
+    served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)
+    lacks: list[str] = []
+    with printed_once(document):
+        files = write_folder(folder, lambda local: audit.stages.write_reports(document, local, lacks.append))
+        shown = views.report(document, files, served, lacks)
+    for sentence in lacks:
+        log(context, sentence, "warning")
+    if audit.bundle is not None:
+        write_bundle(context, audit, audit.bundle.key, files, storage_root(context.instance, audit.storage))
+    return audit.made(document, shown, spec)
 
 
 def _own_folder(context: dg.AssetExecutionContext, audit: AuditAssets) -> UPath:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import dagster as dg
 
@@ -90,13 +90,20 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
             results = {result: inputs[name] for result, name in taken.items()}
             if rows_of_source:
                 results["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], of_part)
-            if said := stage.said_before(audit.stages, results, of_part):
-                log(context, said)
-            result = stage.run(audit.stages, results, of_part, _progress(context, stage, results))
+            result = carried_out(context, audit, stage, results, of_part)
         work = work_metadata(results.get("train", results.get("table"))) if shown.is_long else {}
         return audit.made(result, shown.metadata(result) | work, spec)
 
     return asset
+
+
+def carried_out(
+    context: dg.AssetExecutionContext, audit: AuditAssets, stage: Stage, results: Mapping[str, Any], spec: AuditSpec
+) -> Any:
+    """The result of a stage, of which the log says how far it is."""
+    if said := stage.said_before(audit.stages, results, spec):
+        log(context, said)
+    return stage.run(audit.stages, results, spec, _progress(context, stage, results))
 
 
 def _with_source_of(inputs: Mapping[str, Any], spec: AuditSpec) -> AuditSpec:
@@ -105,8 +112,9 @@ def _with_source_of(inputs: Mapping[str, Any], spec: AuditSpec) -> AuditSpec:
     return spec if before is None else spec.model_copy(update={"source": before.spec.source})
 
 
-def _progress(context: dg.AssetExecutionContext, stage: Stage, results: Mapping[str, Any]) -> StepProgress:
-    """Steps go to the log; those of a small table, which are over at once, only to its depths."""
+def _progress(context: dg.AssetExecutionContext, stage: Stage, results: Mapping[str, Any]) -> StepProgress | None:
+    """Steps go to the log; those of a small table are over sooner than they would be written there."""
     train = results.get("train")
-    level: Literal["info", "debug"] = "info" if train is not None and train.is_large else "debug"
-    return lambda done, total: log(context, f"{stage.title}: step {done} of {total}", level)
+    if train is None or not train.is_large:
+        return None
+    return lambda done, total: log(context, f"{stage.title}: step {done} of {total}")

@@ -1,11 +1,11 @@
 """The assets that are tables: as read, as audited, and its two parts."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import dagster as dg
 
-from bdt_core.spec import Source
+from bdt_core.spec import AuditSpec, Source
 from bdt_core.stages import Stages
 from bdt_pipeline.assets import views
 from bdt_pipeline.assets.common import AuditAssets
@@ -31,35 +31,45 @@ def raw_data(audit: AuditAssets) -> dg.AssetsDefinition:
         description="The table as it was read: nothing dropped, nothing converted.",
         kinds={"pandas", "parquet"},
         made_by=["source"],
-        takes=_upstream(audit),
+        takes=upstream(audit),
         stored_as="table",
     )
     def asset(context: dg.AssetExecutionContext, **inputs: Any) -> dg.MaterializeResult[Any]:
-        from bdt_core.shards.scratch import remove_abandoned
-        from bdt_core.table.read_alone import refuse_deadly
-        from bdt_core.table.sources import as_source_reads_it
-
         with clear_failures(audit.quarantine(context)):
-            remove_abandoned()
             spec = audit.spec_of_run(context)
-            begin_look(context, audit, spec)
-            source = source_of_part(spec.source, context)
-            if not inputs and _PARENT_RUN in context.run.tags:  # what ended the first run may end this one
-                refuse_deadly(source)
-            large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
-            if large is not None:
-                log(context, f"{source.described} is left where it is: {large.reason}.")
-                return audit.made(large, large_source_metadata(large), spec)
-            frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
-            taken = list(map(str, frame.columns))
-            frame = as_source_reads_it(frame, source)
-        frame.attrs[_SOURCE] = source.model_dump(mode="json")
-        return audit.made(frame, views.raw_table(frame, source, taken), spec)
+            table, taken = read_source(context, audit, spec, inputs)
+        if is_large_source(table):
+            return audit.made(table, large_source_metadata(table), spec)
+        return audit.made(table, views.raw_table(table, _source(table, spec.source), taken), spec)
 
     return asset
 
 
-def _upstream(audit: AuditAssets) -> dict[str, dg.AssetIn]:
+def read_source(
+    context: dg.AssetExecutionContext, audit: AuditAssets, spec: AuditSpec, inputs: Mapping[str, Any]
+) -> tuple[Any, list[str]]:
+    """The table of the run's part as its source gives it, or where it is left, and the columns that the source has."""
+    from bdt_core.shards.scratch import remove_abandoned
+    from bdt_core.table.read_alone import refuse_deadly
+    from bdt_core.table.sources import as_source_reads_it
+
+    remove_abandoned()
+    begin_look(context, audit, spec)
+    source = source_of_part(spec.source, context)
+    if not inputs and _PARENT_RUN in context.run.tags:  # what ended the first run may end this one
+        refuse_deadly(source)
+    large = None if inputs else audit.stages.leave_in_place(spec.model_copy(update={"source": source}))
+    if large is not None:
+        log(context, f"{source.described} is left where it is: {large.reason}.")
+        return large, []
+    frame = audit.stages.take_table(inputs["upstream"]) if inputs else audit.stages.read_table(source)
+    taken = list(map(str, frame.columns))
+    frame = as_source_reads_it(frame, source)
+    frame.attrs[_SOURCE] = source.model_dump(mode="json")
+    return frame, taken
+
+
+def upstream(audit: AuditAssets) -> dict[str, dg.AssetIn]:
     """The asset that is the source, if one is."""
     if audit.spec.source.asset is None:
         return {}
@@ -81,14 +91,18 @@ def validated_data(audit: AuditAssets) -> dg.AssetsDefinition:
     def asset(context: dg.AssetExecutionContext, raw_data: DataFrame) -> dg.MaterializeResult[Any]:
         with clear_failures(audit.quarantine(context)):
             spec = audit.spec_of_run(context, "raw_data")
-            if is_large_source(raw_data):
-                table = validated_in_shards(audit, context, spec.model_copy(update={"source": raw_data.source}))
-            else:
-                source = _source(raw_data, spec.source)
-                table = audit.stages.validate(raw_data, spec.model_copy(update={"source": source}))
+            table = validated(context, audit, spec, raw_data)
         return audit.made(table, views.validated_table(table, audit.key("raw_data")) | work_metadata(table), spec)
 
     return asset
+
+
+def validated(context: dg.AssetExecutionContext, audit: AuditAssets, spec: AuditSpec, raw_data: Any) -> Any:
+    """The rows and columns of a table that are audited."""
+    if is_large_source(raw_data):
+        return validated_in_shards(audit, context, spec.model_copy(update={"source": raw_data.source}))
+    source = _source(raw_data, spec.source)
+    return audit.stages.validate(raw_data, spec.model_copy(update={"source": source}))
 
 
 def train_and_test_data(audit: AuditAssets) -> dg.AssetsDefinition:

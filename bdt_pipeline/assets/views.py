@@ -31,8 +31,6 @@ if TYPE_CHECKING:
     from bdt_pipeline.assets.values import Clusters, ClusterSignificance, DataFrame, FeatureDifferences
 
 Metadata = dict[str, Any]
-UI_DPI = 147
-"""Figures are 980 pixels wide then: the UI shows them in a window that holds no more of a common screen."""
 _ROWS = "dagster/row_count"
 _COLUMNS = "dagster/column_schema"
 _LINEAGE = "dagster/column_lineage"
@@ -78,10 +76,10 @@ def data_cell(text: str) -> str:
 
 def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataValue:
     """A figure of the report that stands in the event itself, so that it needs no file and no network."""
-    from bdt_core.report.figures import figure_png
+    from bdt_core.report.figures import figure_svg
 
-    png = base64.b64encode(figure_png(document, name, UI_DPI)).decode()
-    return dg.MetadataValue.md(f"![{title}](data:image/png;base64,{png})")
+    drawn = base64.b64encode(figure_svg(document, name).encode()).decode()
+    return dg.MetadataValue.md(f"![{title}](data:image/svg+xml;base64,{drawn})")
 
 
 def numbers(**values: float | int | None) -> Metadata:
@@ -313,8 +311,8 @@ def report(
     from bdt_core.report.printed import printed
     from bdt_core.sentences import with_sentences
 
+    safe = printed(document)  # the same object as the forms print: they share page and figures
     document = dict(with_sentences(document))
-    safe = printed(document)
     return {
         "verdict": document["verdict"]["verdict"],
         "first page": dg.MetadataValue.md(render_first_page(safe)),

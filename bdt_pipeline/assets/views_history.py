@@ -12,7 +12,7 @@ import dagster as dg
 from bdt_core import words
 from bdt_core.said import AsItIs, Numeral, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
-from bdt_pipeline.assets.views import UI_DPI, Metadata, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.history import HistoryFinding, LimitOverTime, Stream
@@ -134,11 +134,15 @@ def named(stream: Stream) -> str:
     )
 
 
+_UI_DPI = 147
+"""The figure is 980 pixels wide then: the UI shows it in a window that holds no more of a common screen."""
+
+
 def figure(followed: History) -> dg.MarkdownMetadataValue:
     """The figure, in the event itself, so that it needs no file and no network."""
     from bdt_core.report.figure_history import history_png
 
-    png = base64.b64encode(history_png(followed, UI_DPI)).decode()
+    png = base64.b64encode(history_png(followed, _UI_DPI)).decode()
     return dg.MetadataValue.md(f"![differences over time](data:image/png;base64,{png})")
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from collections.abc import Iterator
 from typing import Any
 
 import dagster as dg
@@ -12,17 +13,19 @@ from bdt_core.errors import SourceError
 from bdt_core.spec import Inbox
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.assets.partitions import inbox_partitions
+from bdt_pipeline.automation.waiting_files import FILE, cannot_share, name_of_job, request, taken_up
 from bdt_pipeline.resources.inbox import Arrived, cannot_be_a_part, look_into, put_aside
 from bdt_pipeline.resources.run_log import log
 
-MOST_AT_ONCE = 100
+MOST_OF_A_LOOK = 100
 
 
 def build_inbox_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     """The sensor of the specification's inbox, running from the start; None without one.
 
-    A file is taken when it has not changed for `inbox.settle` seconds. It becomes a part of the data with one run. A
-    file that changes later, or comes again under its name, is audited again and takes its own place.
+    A file is taken when it has not changed for `inbox.settle` seconds. It becomes a part of the data with one run; up
+    to `inbox.at_once` of these runs share a process. A file that changes later, or comes again under its name, is
+    audited again and takes its own place.
     """
     inbox = audit.spec.inbox
     if inbox is None:
@@ -30,12 +33,14 @@ def build_inbox_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
 
     @dg.sensor(
         name=f"{audit.spec.name}_inbox",
-        job_name=audit.job,
+        job_name=audit.job if inbox.at_once == 1 else name_of_job(audit),
         minimum_interval_seconds=inbox.every,
         default_status=dg.DefaultSensorStatus.RUNNING,
         description=f"Audits every new file in {inbox.folder} ({inbox.pattern}) once.",
     )
     def sensor(context: dg.SensorEvaluationContext) -> dg.SensorResult | dg.SkipReason:
+        if problem := cannot_share(audit, context.instance):
+            return dg.SkipReason(problem)
         try:
             arrived = _usable(look_into(inbox), inbox, context)
         except SourceError as error:  # tomorrow it may be there again
@@ -44,10 +49,7 @@ def build_inbox_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
         known, whole = settled(arrived, seen, time.time(), inbox.settle)
         name = inbox_partitions(audit.spec)
         return dg.SensorResult(
-            run_requests=[
-                dg.RunRequest(partition_key=one.name, run_key=f"{one.name} ({one.state})", tags={"bdt/file": one.name})
-                for one in whole
-            ],
+            run_requests=list(_requests(audit, inbox, whole, arrived, context.instance)),
             dynamic_partitions_requests=[
                 dg.DynamicPartitionsDefinition(name=name).build_add_request([one.name for one in whole])
             ],
@@ -55,6 +57,19 @@ def build_inbox_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
         )
 
     return sensor
+
+
+def _requests(
+    audit: AuditAssets, inbox: Inbox, whole: list[Arrived], arrived: list[Arrived], instance: dg.DagsterInstance
+) -> Iterator[dg.RunRequest]:
+    """A run per file, or per so many as share a process, with the rest of those whose process died."""
+    if inbox.at_once == 1:
+        for file in whole:
+            yield dg.RunRequest(partition_key=file.name, run_key=f"{file.name} ({file.state})", tags={FILE: file.name})
+        return
+    yield from taken_up(instance, audit, {one.name: one.state for one in arrived})
+    for first in range(0, len(whole), inbox.at_once):
+        yield request(audit, {one.name: one.state for one in whole[first : first + inbox.at_once]})
 
 
 def settled(
@@ -77,7 +92,7 @@ def settled(
     known : dict
         `seen` for the next look; files that are gone are forgotten.
     whole : list of Arrived
-        Files to be audited now, at most `MOST_AT_ONCE`.
+        Files to be audited now, at most `MOST_OF_A_LOOK`.
 
     Examples
     --------
@@ -91,7 +106,7 @@ def settled(
         before = seen.get(file.name)
         if before is None or before["state"] != file.state:
             before = {"state": file.state, "since": now, "taken": False}
-        if not before["taken"] and now - before["since"] >= settle and len(whole) < MOST_AT_ONCE:
+        if not before["taken"] and now - before["since"] >= settle and len(whole) < MOST_OF_A_LOOK:
             before = before | {"taken": True}
             whole.append(file)
         known[file.name] = before

@@ -24,7 +24,7 @@ def build_retraining_sensor(audit: AuditAssets) -> dg.SensorDefinition | None:
     job = audit.spec.history.retrain
     if job is None:
         return None
-    check = dg.AssetCheckKey(audit.key("bias_history"), DRIFT)
+    check = dg.AssetCheckKey(audit.key_of_checks("bias_history"), DRIFT)
 
     @dg.sensor(
         name=f"{audit.spec.name}_retraining",

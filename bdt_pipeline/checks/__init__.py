@@ -14,11 +14,15 @@ from bdt_pipeline.checks.limits import limit_checks
 from bdt_pipeline.checks.quality import quality_checks
 from bdt_pipeline.resources.notifier import cannot_tell
 
-__all__ = ["build_checks"]
+__all__ = ["build_alerts_check", "build_checks"]
 
 
 def build_checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
     """All checks of an audit."""
     history = [history_checks(audit)] if audit.has_groups else []
-    alerts = [alerts_check(audit)] if audit.spec.notify and cannot_tell() else []
-    return [*quality_checks(audit), *limit_checks(audit), *history, bias_gate(audit), *alerts]
+    return [*quality_checks(audit), *limit_checks(audit), *history, bias_gate(audit), *build_alerts_check(audit)]
+
+
+def build_alerts_check(audit: AuditAssets) -> list[dg.AssetChecksDefinition]:
+    """The check that says that nobody can be told of problems; none where they can, or nobody is to be."""
+    return [alerts_check(audit)] if audit.spec.notify and cannot_tell() else []

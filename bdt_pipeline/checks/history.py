@@ -4,7 +4,7 @@ from collections.abc import Iterator
 
 import dagster as dg
 
-from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.common import AuditAssets, Context
 from bdt_pipeline.assets.values import History
 from bdt_pipeline.assets.views_history import finding as finding_metadata
 from bdt_pipeline.resources.config import clear_failures
@@ -27,38 +27,49 @@ _DESCRIPTIONS = {
 
 def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
     """Non-blocking checks on ``bias_history``, each with a severity and a recommendation."""
-    asset = audit.key("bias_history")
 
     @dg.multi_asset_check(
         name=audit.op("history"),
-        specs=[
-            dg.AssetCheckSpec(
-                name, asset=asset, blocking=False, description=audit.say(told), partitions_def=audit.partitions
-            )
-            for name, told in _DESCRIPTIONS.items()
-        ],
+        specs=history_specs(audit),
         can_subset=True,
         ins=audit.inputs("bias_history"),
     )
     def check(context: dg.AssetCheckExecutionContext, bias_history: History) -> Iterator[dg.AssetCheckResult]:
-        from bdt_core.history import difference_finding, drift_finding, volume_finding
-
-        batch = context.partition_key if context.has_partition_key else None
-        with clear_failures():
-            findings = {
-                DRIFT: drift_finding(bias_history),
-                VOLUME: volume_finding(bias_history, batch),
-                DIFFERENCE: difference_finding(bias_history),
-            }
-        for name, finding in findings.items():
-            if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
-                continue
-            yield dg.AssetCheckResult(
-                asset_key=asset,
-                check_name=name,
-                passed=finding.passed,
-                severity=dg.AssetCheckSeverity.ERROR if finding.broken else dg.AssetCheckSeverity.WARN,
-                **in_check(finding.sentence, finding_metadata(finding), audit.say),
-            )
+        yield from judged_history(context, audit, bias_history)
 
     return check
+
+
+def history_specs(audit: AuditAssets) -> list[dg.AssetCheckSpec]:
+    """What Dagster knows of these checks."""
+    asset = audit.key_of_checks("bias_history")
+    return [
+        dg.AssetCheckSpec(
+            name, asset=asset, blocking=False, description=audit.say(asked), partitions_def=audit.partitions
+        )
+        for name, asked in _DESCRIPTIONS.items()
+    ]
+
+
+def judged_history(context: Context, audit: AuditAssets, history: History) -> Iterator[dg.AssetCheckResult]:
+    """What the batches so far say of a run's."""
+    from bdt_core.history import difference_finding, drift_finding, volume_finding
+
+    asset = audit.key_of_checks("bias_history")
+    batch = context.partition_key if context.has_partition_key else None
+    with clear_failures():
+        findings = {
+            DRIFT: drift_finding(history),
+            VOLUME: volume_finding(history, batch),
+            DIFFERENCE: difference_finding(history),
+        }
+    for name, finding in findings.items():
+        if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
+            continue
+        yield dg.AssetCheckResult(
+            asset_key=asset,
+            check_name=name,
+            passed=finding.passed,
+            severity=dg.AssetCheckSeverity.ERROR if finding.broken else dg.AssetCheckSeverity.WARN,
+            **in_check(finding.sentence, finding_metadata(finding), audit.say),
+        )

@@ -1,6 +1,6 @@
 """One check per limit, on the asset it is about: it says what is wrong where it is; only the gate stops anything."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from types import SimpleNamespace
 from typing import Any
@@ -10,7 +10,7 @@ import dagster as dg
 from bdt_core.said import joined, of_ours
 from bdt_core.spec import AuditSpec, GateLimit
 from bdt_core.spec.gate import KINDS_OF_LIMIT, check_names
-from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.assets.common import AuditAssets, Context
 from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.assets.views import limit_metadata
 from bdt_pipeline.resources.config import clear_failures
@@ -66,61 +66,91 @@ def limit_checks(audit: AuditAssets) -> list[dg.AssetChecksDefinition]:
     return [_checks(audit, judged) for judged in _judged(audit)]
 
 
+def limit_specs(audit: AuditAssets) -> list[dg.AssetCheckSpec]:
+    """What Dagster knows of the checks of all limits."""
+    return [one for judged in _judged(audit) for one in _specs(audit, judged)]
+
+
+def judged_limits(
+    context: Context, audit: AuditAssets, spec: AuditSpec, results: Mapping[str, Any]
+) -> Iterator[dg.AssetCheckResult]:
+    """All limits, held against all results of an audit."""
+    for judged in _judged(audit):
+        taken = _results_of(audit, judged)
+        yield from _judgements(context, audit, judged, spec, {result: results[result] for result in taken})
+
+
 def held_by_gate(audit: AuditAssets) -> frozenset[dg.AssetCheckKey]:
     """The checks of limits that the gate on the report holds as well: all but those of defaults."""
     return frozenset(
-        dg.AssetCheckKey(audit.key(judged.asset), name)
+        dg.AssetCheckKey(audit.key_of_checks(judged.asset), name)
         for judged in _judged(audit)
         for name, limit in judged.limits(audit.spec).items()
         if limit in audit.spec.limits
     )
 
 
-def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
-    asset, declared = audit.key(judged.asset), judged.limits(audit.spec)
+def _results_of(audit: AuditAssets, judged: _Judged) -> list[str]:
+    """The results that the limits on an asset are held against."""
     results = [one.result for one in audit.asked if one.result in judged.takes]
     if "outcome" in judged.takes and "significance" not in results:
         results.append("test")  # which then says what the bias variable is like
-    taken = assets_of(results, audit.asked)
+    return results
+
+
+def _specs(audit: AuditAssets, judged: _Judged, others: Sequence[dg.AssetKey] = ()) -> list[dg.AssetCheckSpec]:
+    return [
+        dg.AssetCheckSpec(
+            name,
+            asset=audit.key_of_checks(judged.asset),
+            blocking=False,
+            description=audit.say(_description(one, audit.spec)),
+            additional_deps=others,
+            partitions_def=audit.partitions,
+        )
+        for name, one in judged.limits(audit.spec).items()
+    ]
+
+
+def _checks(audit: AuditAssets, judged: _Judged) -> dg.AssetChecksDefinition:
+    taken = assets_of(_results_of(audit, judged), audit.asked)
     others = [audit.key(one) for one in taken.values() if one != judged.asset]
 
     @dg.multi_asset_check(
         name=audit.op(f"{judged.asset}_limits"),
-        specs=[
-            dg.AssetCheckSpec(
-                name,
-                asset=asset,
-                blocking=False,
-                description=audit.say(_description(one, audit.spec)),
-                additional_deps=others,
-                partitions_def=audit.partitions,
-            )
-            for name, one in declared.items()
-        ],
+        specs=_specs(audit, judged, others),
         can_subset=True,
         required_resource_keys={audit.settings},
         ins=audit.inputs(*taken.values()),
     )
     def check(context: dg.AssetCheckExecutionContext, **values: Any) -> Iterator[dg.AssetCheckResult]:
         with clear_failures():
-            of_run = judged.limits(audit.spec_of_run(context, *values))
-        for name, default in declared.items():
-            if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
-                continue
-            with clear_failures():
-                gate = _verdict(of_run.get(name, default), {result: values[asset] for result, asset in taken.items()})
-            yield dg.AssetCheckResult(
-                asset_key=asset,
-                check_name=name,
-                passed=gate.verdict == "pass",
-                severity=dg.AssetCheckSeverity.ERROR if gate.verdict == "fail" else dg.AssetCheckSeverity.WARN,
-                **in_check(gate.sentence, limit_metadata(gate), audit.say),
-            )
+            spec = audit.spec_of_run(context, *values)
+        yield from _judgements(context, audit, judged, spec, {result: values[one] for result, one in taken.items()})
 
     return check
 
 
-def _verdict(limit: GateLimit, results: dict[str, Any]) -> Any:
+def _judgements(
+    context: Context, audit: AuditAssets, judged: _Judged, spec: AuditSpec, results: Mapping[str, Any]
+) -> Iterator[dg.AssetCheckResult]:
+    """The limits on an asset, under the specification of a run."""
+    asset, of_run = audit.key_of_checks(judged.asset), judged.limits(spec)
+    for name, default in judged.limits(audit.spec).items():
+        if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
+            continue
+        with clear_failures():
+            gate = _verdict(of_run.get(name, default), results)
+        yield dg.AssetCheckResult(
+            asset_key=asset,
+            check_name=name,
+            passed=gate.verdict == "pass",
+            severity=dg.AssetCheckSeverity.ERROR if gate.verdict == "fail" else dg.AssetCheckSeverity.WARN,
+            **in_check(gate.sentence, limit_metadata(gate), audit.say),
+        )
+
+
+def _verdict(limit: GateLimit, results: Mapping[str, Any]) -> Any:
     """What the gate says of the limit."""
     from bdt_core.table.measured import MeasuredOutcome
     from bdt_core.verdict import judge_limit

@@ -7,7 +7,8 @@ from typing import Any
 import dagster as dg
 
 from bdt_core.said import Column, Numeral, joined, of_ours, say
-from bdt_pipeline.assets.common import AuditAssets
+from bdt_core.spec import AuditSpec
+from bdt_pipeline.assets.common import AuditAssets, Context
 from bdt_pipeline.assets.large_tables import is_large_source
 from bdt_pipeline.assets.values import AuditTable, DataFrame
 from bdt_pipeline.assets.views import table_of
@@ -88,6 +89,11 @@ def quality_checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
     return [_raw_quality(audit), _validated_quality(audit)]
 
 
+def quality_specs(audit: AuditAssets) -> list[dg.AssetCheckSpec]:
+    """What Dagster knows of these checks."""
+    return [*_specs(audit, "raw_data", _RAW), *_specs(audit, "validated_data", _VALIDATED)]
+
+
 def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
     @dg.multi_asset_check(
         name=audit.op("raw_data_quality"),
@@ -97,23 +103,27 @@ def _raw_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         ins=audit.inputs("raw_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, raw_data: DataFrame) -> Iterator[dg.AssetCheckResult]:
-        from bdt_pipeline.checks.rules import raw_rules, with_marks
-
         with clear_failures():
             spec = audit.spec_of_run(context, "raw_data")
-        # Of a table that was left at its source the beginning is looked at; the rest is checked when it is read.
-        source: Any = raw_data
-        table = source.beginning(spec.large_rows) if is_large_source(source) else source
-        marked = with_marks(table, spec)
-        rows = _evaluated(marked, list(raw_rules(marked, spec)))
-        put_aside = audit.quarantine(context)
-        broken = [f"{row[0]}: {row[1]}, wanted {row[2]}" for one in _RAW if one.blocking
-                  for row in rows.get(one.name, ()) if not row[3]]  # fmt: skip
-        if broken and put_aside is not None:
-            put_aside("; ".join(broken))
-        yield from _results(context, audit.key("raw_data"), _RAW, rows, audit.say)
+        yield from raw_quality(context, audit, spec, raw_data)
 
     return check
+
+
+def raw_quality(context: Context, audit: AuditAssets, spec: AuditSpec, source: Any) -> Iterator[dg.AssetCheckResult]:
+    """The quality of a table as it was read; a file of an inbox that cannot be audited is put aside."""
+    from bdt_pipeline.checks.rules import raw_rules, with_marks
+
+    # Of a table that was left at its source the beginning is looked at; the rest is checked when it is read.
+    table = source.beginning(spec.large_rows) if is_large_source(source) else source
+    marked = with_marks(table, spec)
+    rows = _evaluated(marked, list(raw_rules(marked, spec)))
+    put_aside = audit.quarantine(context)
+    broken = [f"{row[0]}: {row[1]}, wanted {row[2]}" for one in _RAW if one.blocking
+              for row in rows.get(one.name, ()) if not row[3]]  # fmt: skip
+    if broken and put_aside is not None:
+        put_aside("; ".join(broken))
+    yield from _results(context, audit.key_of_checks("raw_data"), _RAW, rows, audit.say)
 
 
 def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
@@ -125,22 +135,29 @@ def _validated_quality(audit: AuditAssets) -> dg.AssetChecksDefinition:
         ins=audit.inputs("validated_data"),
     )
     def check(context: dg.AssetCheckExecutionContext, validated_data: AuditTable) -> Iterator[dg.AssetCheckResult]:
-        from bdt_core.table.leaks import find_leaks
-        from bdt_core.table.summaries import rows_at_hand
-        from bdt_pipeline.checks.rules import validated_rules
-
-        table = rows_at_hand(validated_data)
         with clear_failures():
             spec = audit.spec_of_run(context, "validated_data")
-        rows = _evaluated(table.audited, list(validated_rules(table, spec)))
-        features = table.names("feature")
-        leaks = find_leaks(table)
-        rows["no_leaks"] = [
-            (Column(one), of_ours(leaks.get(one, "no")), say("no leak"), one not in leaks) for one in features
-        ]
-        yield from _results(context, audit.key("validated_data"), _VALIDATED, rows, audit.say)
+        yield from validated_quality(context, audit, spec, validated_data)
 
     return check
+
+
+def validated_quality(
+    context: Context, audit: AuditAssets, spec: AuditSpec, validated_data: Any
+) -> Iterator[dg.AssetCheckResult]:
+    """The quality of the rows and columns that are audited."""
+    from bdt_core.table.leaks import find_leaks
+    from bdt_core.table.summaries import rows_at_hand
+    from bdt_pipeline.checks.rules import validated_rules
+
+    table = rows_at_hand(validated_data)
+    rows = _evaluated(table.audited, list(validated_rules(table, spec)))
+    features = table.names("feature")
+    leaks = find_leaks(table)
+    rows["no_leaks"] = [
+        (Column(one), of_ours(leaks.get(one, "no")), say("no leak"), one not in leaks) for one in features
+    ]
+    yield from _results(context, audit.key_of_checks("validated_data"), _VALIDATED, rows, audit.say)
 
 
 _Row = tuple[str, str, str, bool]  # subject, found, wanted, kept
@@ -161,7 +178,7 @@ def _specs(audit: AuditAssets, asset: str, checks: Sequence[_Check]) -> list[dg.
     return [
         dg.AssetCheckSpec(
             one.name,
-            asset=audit.key(asset),
+            asset=audit.key_of_checks(asset),
             blocking=one.blocking,
             description=audit.say(one.description),
             partitions_def=audit.partitions,
@@ -171,7 +188,7 @@ def _specs(audit: AuditAssets, asset: str, checks: Sequence[_Check]) -> list[dg.
 
 
 def _results(
-    context: dg.AssetCheckExecutionContext,
+    context: Context,
     asset: dg.AssetKey,
     checks: Sequence[_Check],
     rows: Mapping[str, Sequence[_Row]],

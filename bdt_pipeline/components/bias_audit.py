@@ -17,13 +17,15 @@ from bdt_core.spec import AuditSpec, load_spec, parse_spec, resolve_paths
 from bdt_core.stages import Stages
 from bdt_pipeline.assets import AuditAssets, build_assets
 from bdt_pipeline.assets.bundle import AuditBundle, bundle_spec
-from bdt_pipeline.assets.common import Translation
+from bdt_pipeline.assets.common import Layout, Translation
 from bdt_pipeline.automation.alert_sensor import build_alert_sensor
 from bdt_pipeline.automation.eager import build_automation_sensor
 from bdt_pipeline.automation.inbox_sensor import build_inbox_sensor
 from bdt_pipeline.automation.retraining import build_retraining_sensor
 from bdt_pipeline.automation.schedules import build_schedule
-from bdt_pipeline.checks import build_checks
+from bdt_pipeline.automation.waiting_files import build_waiting_files_job
+from bdt_pipeline.checks import build_alerts_check, build_checks
+from bdt_pipeline.components.one_step import report_in_one_step
 from bdt_pipeline.components.scaffolder import BiasAuditScaffolder
 from bdt_pipeline.components.telemetry import say_that_telemetry_is_on
 from bdt_pipeline.components.translation import AssetAttributes, translation_of
@@ -41,6 +43,7 @@ def bias_audit_definitions(
     storage: str | None = None,
     translation: Translation | None = None,
     bundle: AuditBundle | None = None,
+    assets: Layout = "chain",
 ) -> dg.Definitions:
     """Dagster definitions of one audit.
 
@@ -57,6 +60,8 @@ def bias_audit_definitions(
         description, metadata, or a prefix of all keys.
     bundle : AuditBundle, optional
         Asks for a bundle of each report, the asset ``audit_bundle``, and says whose key signs it.
+    assets : {"chain", "report"}
+        ``report``: one asset instead of one per stage, which one step makes, with the same checks; for small audits.
 
     Returns
     -------
@@ -72,20 +77,29 @@ def bias_audit_definitions(
     'loans_audit'
     """
     asked = spec if isinstance(spec, AuditSpec) else load_spec(spec)
-    audit = AuditAssets(asked, stages or Stages(), storage, translation, bundle)
-    return _definitions(audit, build_assets(audit), build_checks(audit))
+    audit = AuditAssets(asked, stages or Stages(), storage, translation, bundle, assets)
+    return _definitions(audit, _assets(audit), _checks(audit))
+
+
+def _assets(audit: AuditAssets) -> Sequence[dg.AssetsDefinition]:
+    return [report_in_one_step(audit)] if audit.assets == "report" else build_assets(audit)
+
+
+def _checks(audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
+    """The checks that have a step of their own."""
+    return build_alerts_check(audit) if audit.assets == "report" else build_checks(audit)
 
 
 def _definitions(
     audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
 ) -> dg.Definitions:
     say_that_telemetry_is_on()
-    schedule = build_schedule(audit)
+    schedule, waiting = build_schedule(audit), build_waiting_files_job(audit)
     sensors = [build(audit) for build in _SENSORS]
     return dg.Definitions(
         assets=[*assets, *([] if audit.bundle is None else [bundle_spec(audit)])],
         asset_checks=checks,
-        jobs=[build_job(audit, assets)],
+        jobs=[build_job(audit, assets), *([] if waiting is None else [waiting])],
         schedules=[] if schedule is None else [schedule],
         sensors=[one for one in sensors if one is not None],
         resources=build_resources(audit),
@@ -101,7 +115,7 @@ def build_job(audit: AuditAssets, assets: Sequence[dg.AssetsDefinition] | None =
     assets : sequence of AssetsDefinition, optional
         What it runs; by default the assets as they ship.
     """
-    made = build_assets(audit) if assets is None else assets
+    made = _assets(audit) if assets is None else assets
     return dg.define_asset_job(
         audit.job,
         selection=dg.AssetSelection.assets(*(key for one in made for key in one.keys)),
@@ -123,6 +137,7 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
     The attributes are the keys of the audit specification, and `translation`, which says what Dagster shows of the
     assets: their group, owners, tags, kinds and key prefix. A relative path of the source is looked up beside the YAML
     file. `bundle` asks for one more asset, `NAME/audit_bundle`: each report packed for whoever has to keep it.
+    `assets: report` makes a small audit one asset, in one step, with the same checks.
 
     `dg scaffold defs bdt_pipeline.BiasAudit loans --file loans.csv` looks at a table and writes what it seems to need.
 
@@ -143,6 +158,12 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
         None,
         exclude=True,
         description="Asks for an asset audit_bundle: each report and all that it rests on as one file in the storage.",
+    )
+
+    assets: Layout = Field(
+        "chain",
+        exclude=True,
+        description="chain: an asset per stage. report: one asset and one step with the same checks, for small audits.",
     )
 
     @classmethod
@@ -195,16 +216,16 @@ class BiasAudit(dg.Component, AuditSpec, dg.Resolvable):
 
     def build_assets(self, audit: AuditAssets) -> Sequence[dg.AssetsDefinition]:
         """The assets."""
-        return build_assets(audit)
+        return _assets(audit)
 
     def build_checks(self, audit: AuditAssets) -> Sequence[dg.AssetChecksDefinition]:
-        """Data quality and the gate."""
-        return build_checks(audit)
+        """Data quality and the gate; none where the step of the report makes them."""
+        return _checks(audit)
 
     def build_defs(self, context: dg.ComponentLoadContext) -> dg.Definitions:
         """Everything together."""
         spec, stages = self.build_spec(context), self.build_stages()
-        audit = AuditAssets(spec, stages, translation=self.get_asset_spec, bundle=self.bundle)
+        audit = AuditAssets(spec, stages, None, self.get_asset_spec, self.bundle, self.assets)
         return _definitions(audit, self.build_assets(audit), self.build_checks(audit))
 
 

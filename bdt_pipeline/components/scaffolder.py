@@ -24,6 +24,8 @@ _SHOWN_BY_DAGSTER = """\
 
 # What Dagster shows of the assets, and a prefix of their keys:
 # translation: {group_name: GROUP, owners: ["team:TEAM"], tags: {KEY: VALUE}, key_prefix: [PREFIX]}
+# One asset and one step instead of one per stage, for small tables:
+# assets: report
 # When it runs, on which part of the data, and who is told:
 # schedule: "0 6 * * *"
 # partition_by: {time: daily, start: "2026-01-01"}

@@ -155,7 +155,7 @@ CASES: dict[str, Any] = {
     "looks": 5,
     "favourable": "negative",
     "partition_by": {"time": "daily", "start": "2026-01-01", "dynamic": None},
-    "inbox": {"folder": "inbox", "pattern": "*.csv", "settle": 1.0, "every": 60},
+    "inbox": {"folder": "inbox", "pattern": "*.csv", "settle": 1.0, "every": 60, "at_once": 20},
     "schedule": "0 6 * * *",
     "automation": "eager",
     "freshness_hours": 26.0,
@@ -279,7 +279,7 @@ def test_the_registry_of_other_projects_finds_it() -> None:
 
 def test_editors_get_a_schema_with_descriptions() -> None:
     schema = BiasAudit.model().model_json_schema()
-    assert set(schema["properties"]) == {*AuditSpec.model_fields, "bundle", "translation"}
+    assert set(schema["properties"]) == {*AuditSpec.model_fields, "assets", "bundle", "translation"}
     assert all(one["description"] for one in schema["properties"].values())
     assert schema["properties"]["clustering"]["properties"]["max_iter"]["description"]
 

@@ -134,7 +134,7 @@ def test_very_many_files_come_in_portions() -> None:
     taken = []
     for look in range(4):
         known, whole = settled(files, known, float(look), 0.0)
-        assert len(whole) <= inbox_sensor.MOST_AT_ONCE
+        assert len(whole) <= inbox_sensor.MOST_OF_A_LOOK
         taken += whole
     assert taken == files
 
