@@ -244,6 +244,22 @@ def student(x, alpha):
     return x.mean(), x.mean() - reach, x.mean() + reach
 
 
+def gap_of(groups, smallest):
+    """The largest less the least rate of the groups that count in a cluster; not a number where fewer than two do."""
+    values = [one["value"] for one in groups if one["counted"] >= max(smallest, 1)]
+    return max(values) - min(values) if len(values) > 1 else math.nan
+
+
+def bias_ratios(gaps, rows, threshold):
+    """Of draws by clusters: share of biased clusters, and of rows in them, their mean gap, and the largest of all."""
+    known, biased = ~np.isnan(gaps), gaps >= threshold - 1e-12
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(biased, gaps, 0).sum(axis=1) / biased.sum(axis=1)
+        share = biased.sum(axis=1) / known.sum(axis=1), (biased * rows).sum(axis=1) / (known * rows).sum(axis=1)
+    largest = np.where(known, gaps, -np.inf).max(axis=1)
+    return *share, mean, np.where(np.isinf(largest), np.nan, largest)
+
+
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
 class Skip(Exception):  # noqa: N818 - it is no error
     """Something that is not recomputed, and why."""
@@ -500,6 +516,7 @@ class Recomputed:
             self.attempt(self.tried, report["mitigation"])
         if report.get("local_bias"):
             self.attempt(self.gaps_within, report["local_bias"])
+            self.attempt(self.local_clusters, report["local_bias"])
         if report.get("pooled_groups"):
             self.attempt(self.pooled, report["pooled_groups"])
         self.attempt(self.repeated)
@@ -1082,6 +1099,111 @@ class Recomputed:
         gap, low, high = newcombe(*counts, z_of(self.report["local_bias"]["settings"]["alpha"]))
         mine = {"counted_higher": counts[1], "counted_lower": counts[3], "gap": gap, "low": low, "high": high}
         self.each("local bias", f"{where}.held_out", told, p_value=mid_p(*counts), **mine)
+
+    def local_clusters(self, told):
+        """The summaries of gaps (Zhao and Chang 2020), what chance gives, and what the report states twice."""
+        asked, everybody = told["settings"], told["everywhere"]
+        smallest = {"train": asked["min_group_size"], "test": asked["min_test_rows"], "together": 1}
+        mine = {"n_init": 10, "permutations": 999, "refits": 0, "max_off_centre": 0.02, "min_clusters": 5}
+        mine |= {"random_state": self.spec["split"]["random_state"]}
+        mine |= {"min_test_rows": self.spec["significance"]["min_rows"], "threshold": 0.05}
+        mine |= {x: y for x, y in self.spec["local_bias"].items() if x in asked and type(y) in (int, float)}
+        mine |= {"threshold": self.spec["local_bias"]["max_gap"] or 0.05}
+        self.each("local bias", "local_bias.settings", asked, **mine)
+        self.each("local bias", "local_bias", told, **{f"{x}_rows": everybody[f"{x}_rows"] for x in ("train", "test")})
+        for method in ("kmeans", "logan"):
+            made, where = told[method], f"local_bias.{method}"
+            clusters = made["clusters"]
+            for part in ("train", "test"):
+                for one, g in product(clusters, range(len(told["groups"]))):  # together they are everybody
+                    others = [other[part][g] for other in clusters if other is not one]
+                    names = [name for name in ("rows", "counted", "events") if one[part][g][name] is not None]
+                    rest = {name: everybody[part][g][name] - sum(other[name] for other in others) for name in names}
+                    self.each("local bias", f"{where}.clusters[{one['label']}].{part}[{g}]", one[part][g], **rest)
+                self.attempt(self.gap_summary, f"{where}.{part}", made[part], clusters, part, smallest[part])
+            for one, g in product(clusters, range(len(told["groups"]))):
+                both = [everybody[part][g] for part in ("train", "test")]
+                others = [other["together"][g] for other in clusters if other is not one]
+                names = [name for name in ("rows", "counted", "events") if both[0][name] is not None]
+                rest = {x: both[0][x] + both[1][x] - sum(other[x] for other in others) for x in names}
+                self.each("local bias", f"{where}.clusters[{one['label']}].together[{g}]", one["together"][g], **rest)
+            near = [[one[part][g]["rows"] for part in ("train", "test", "together")] for one in clusters
+                    for g in range(len(told["groups"]))]  # fmt: skip
+            away = made["off_centre"] * told["train_rows"]  # rows of the train part nearer to another centre
+            least = sum(abs(together - train - test) for train, test, together in near) / 2
+            mine = {"off_centre": max(round(away), math.ceil(least)) / told["train_rows"]}
+            mine["confirmed"] = sum(one["held_out"]["confirmed"] for one in clusters)
+            mine |= {"merged": asked["n_clusters"] - len(clusters)}
+            mine["inertia_ratio"] = made["inertia"] / told["kmeans"]["inertia"]
+            mine["inertia"] = made["inertia_ratio"] * told["logan"]["inertia"] / told["logan"]["inertia_ratio"]
+            self.each("local bias", where, made, **mine)
+            held = [one["held_out"] for one in clusters]
+            tests = [one for one in held if one["p_value"] is not None]
+            adjusted = benjamini_hochberg([one["p_value"] for one in tests])
+            for one, p_value in zip(tests, adjusted, strict=True):
+                mine = {"p_adjusted": p_value, "significant": p_value <= asked["alpha"]}
+                mine["confirmed"] = mine["significant"] and one["gap"] > 0
+                self.each("local bias", f"{where}, held out", one, **mine)
+            for c, one in enumerate(clusters):
+                self.each("local bias", f"{where}.clusters[{c}]", one, label=c)
+                self.attempt(self.apart, f"{where}.clusters[{c}]", one, len(tests), smallest)
+        self.attempt(self.apart, "local_bias.everywhere", everybody, 1, smallest)
+        if everybody["held_out"]["p_value"] is not None:
+            mine = {"p_adjusted": everybody["held_out"]["p_value"]}
+            self.each("local bias", "local_bias.everywhere.held_out", everybody["held_out"], **mine)
+
+    def apart(self, where, one, tests, smallest):
+        """The gap of a cluster in either part, and of its two groups that are furthest apart on the train rows."""
+        mine = {f"{part}_rows": sum(group["rows"] for group in one[part]) for part in ("train", "test")}
+        mine |= {f"{part}_gap": gap_of(one[part], smallest[part]) for part in ("train", "test")}
+        self.each("local bias", where, one, **mine)
+        pairs = list(zip(one["train"], one["test"], strict=True))
+        enough = [pair for pair in pairs if pair[0]["counted"] >= smallest["train"]]
+        tested = [pair for pair in enough if pair[1]["counted"] >= smallest["test"]]
+        chosen = tested if len(tested) > 1 else enough
+        if len(chosen) < 2:
+            raise Skip("gaps within clusters that have fewer than two groups with enough rows")
+        told, value = one["held_out"], lambda pair: pair[0]["value"]
+        (high, high_test), (low, low_test) = max(chosen, key=value), min(reversed(chosen), key=value)
+        mine = {"higher": high["group"], "lower": low["group"], "train_gap": high["value"] - low["value"]}
+        mine |= {"counted_higher": high_test["counted"], "counted_lower": low_test["counted"]}
+        if told["minimum_detectable_gap"] is not None and not self.by_person:
+            n, m = high_test["counted"], low_test["counted"]
+            alpha = self.report["local_bias"]["settings"]["alpha"] / tests
+            rate = (high_test["events"] + low_test["events"]) / (n + m)
+            mine["minimum_detectable_gap"] = detectable(rate, n, m, alpha)
+        self.each("local bias", f"{where}.held_out", told, **mine)
+
+    def gap_summary(self, where, told, clusters, part, smallest):
+        """Bias ratios of clusters, and the same where groups change hands within each (multivariate hypergeometric)."""
+        asked, groups = self.report["local_bias"]["settings"], [one[part] for one in clusters]
+        rows = np.array([sum(group["rows"] for group in one) for one in groups])
+        gaps = np.array([gap_of(one, smallest) for one in groups])
+        if asked["metric"] == "auc":
+            raise Skip("gaps of areas under the curve within clusters")
+        names = ("bcr", "bir", "mean_gap", "largest_gap")
+        seen = dict(zip(names, (x[0] for x in bias_ratios(gaps[None], rows, asked["threshold"])), strict=True))
+        biased = int((gaps >= asked["threshold"] - 1e-12).sum())
+        self.each("local bias", where, told, clusters=int((~np.isnan(gaps)).sum()), biased=biased, **seen)
+        null = told["within_clusters"]
+        if not null or self.by_person:
+            raise Skip("what chance gives within clusters where persons have several rows, or where nothing is known")
+        rng, draws = np.random.default_rng([asked["random_state"], 1]), asked["permutations"]
+        drawn = np.full((draws, len(groups)), np.nan)
+        for j in np.flatnonzero(~np.isnan(gaps)):
+            n, x = ([group[name] for group in groups[j]] for name in ("counted", "events"))
+            made = rng.multivariate_hypergeometric(n, sum(x), size=draws, method="marginals")
+            counts = np.array(n) >= max(smallest, 1)
+            rates = made[:, counts] / np.array(n)[counts]
+            drawn[:, j] = rates.max(axis=1) - rates.min(axis=1)
+        by_chance = dict(zip(names, bias_ratios(drawn, rows, asked["threshold"]), strict=True))
+        mean = by_chance["mean_gap"]
+        mine = {name: np.nan_to_num(by_chance[name]).mean() for name in names if name != "mean_gap"}
+        mine |= {"mean_gap": np.nanmean(mean) if not np.isnan(mean).all() else math.nan, "permutations": draws}
+        for name in ("bcr", "bir", "largest_gap"):
+            as_much = (np.nan_to_num(by_chance[name]) >= seen[name] - 1e-12).sum()
+            mine[f"p_{name}"] = (1 + as_much) / (1 + draws)
+        self.each("local bias", f"{where}.within_clusters", null, **mine)
 
     def pooled(self, told):
         """Sizes of groups of declared columns; estimates are in steps, so that no single person shows."""
