@@ -40,6 +40,7 @@ CLARIFY = """DPL prevalence, DPPL selection_rate, RD true_positive_rate, AD accu
     DAR positive_predictive_value, DRR negative_predictive_value"""  # others less group; SD and DRR: group less others
 CLARIFY = dict(map(str.split, CLARIFY.split(",")))
 SCORES = "f1_score auc mean_score brier_score calibration_error calibration_gap observed_to_expected"
+COUNTED = {"exact mid-p", "exact mid-p of effective counts"}
 WIDENED = {"any_cluster", "worst_slice", "local_bias", "four_fifths", "numeric_metric"}
 
 
@@ -175,22 +176,40 @@ def of_means(part):
     """
     n, m, gap = part["n_a"], part["n_b"], part["mean_a"] - part["mean_b"]
     whole, pooled = ((gap / part[name]) ** 2 if part[name] else math.nan for name in ("welch_t", "pooled_t"))
-    spread, parts = pooled / (1 / n + 1 / m), ((n - 1) * n, (m - 1) * m)
-    if not whole > 0 or abs(parts[0] - parts[1]) < 0.01 * sum(parts):
+    by = part.get("persons") or {"design_effect": 1, "df": None}  # the variances of t statistics are then by person
+    spread, parts = pooled / by["design_effect"] / (1 / n + 1 / m), ((n - 1) * n, (m - 1) * m)
+    if not whole > 0 or (by["df"] is None and abs(parts[0] - parts[1]) < 0.01 * sum(parts)):
         raise Skip("means without t statistics, or of as many people")
-    v = ((n + m - 2) * spread - parts[1] * whole) / (parts[0] - parts[1])
-    degrees = whole**2 / (v**2 / (n - 1) + (whole - v) ** 2 / (m - 1)) if n > 1 and m > 1 else math.nan
+    if by["df"] is None:
+        v = ((n + m - 2) * spread - parts[1] * whole) / (parts[0] - parts[1])
+        degrees = whole**2 / (v**2 / (n - 1) + (whole - v) ** 2 / (m - 1)) if n > 1 and m > 1 else math.nan
+    else:
+        degrees = by["df"]
     half = (n + m - 2) / 2
-    g = gap / math.sqrt(spread * half) * math.exp(special.gammaln(half) - special.gammaln(half - 0.5))
+    small = math.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / math.sqrt(half)
 
-    reach = float(special.stdtrit(degrees, (1 + part["confidence"]) / 2)) * math.sqrt(whole)
-    seen = math.sqrt(whole) * sum(float(special.stdtrit(degrees, x)) for x in ((1 + part["confidence"]) / 2, 0.8))
-    mine = {"effect_size": g, "minimum_detectable_difference": seen}
+    reach = float(special.stdtrit(degrees, (1 + part["confidence"]) / 2))
+    seen = reach + float(special.stdtrit(degrees, 0.8))
+    mine = {"effect_size": gap / math.sqrt(spread) * small, "minimum_detectable_difference": math.sqrt(whole) * seen}
     mine |= {
         f"{name}_p_value": 2 * float(special.stdtr(df, -abs(part[name])))
-        for name, df in (("welch_t", degrees), ("pooled_t", n + m - 2))
+        for name, df in (("welch_t", degrees), ("pooled_t", by["df"] or n + m - 2))
     }
+    mine["pooled_t"] = part["effect_size"] / small / math.sqrt((1 / n + 1 / m) * by["design_effect"])
+    mine["welch_t"] = gap / part["minimum_detectable_difference"] * seen
+    reach *= math.sqrt(whole)
     return mine | {"difference": gap, "low": gap - reach, "high": gap + reach}
+
+
+def effective(test, alpha):
+    """Events and rows of either side: as many rows of different persons as say as much (Rao and Scott 1992).
+
+    Where persons have several rows, intervals are by t with the degrees of freedom of persons.
+    """
+    by, shrink = test.get("persons"), 1
+    if by and by["design_effect"] is not None:
+        shrink = by["design_effect"] * float(special.stdtrit(by["df"], 1 - alpha / 2) / z_of(alpha)) ** 2
+    return [test[name] / shrink for name in ("events_a", "n_a", "events_b", "n_b")]
 
 
 @cache
@@ -230,6 +249,13 @@ def holm(p_values):
     return out
 
 
+def adjusted(p_values, correction):
+    """Adjusted by Holm's method, by Benjamini and Hochberg's, by Bonferroni's, or not at all."""
+    if correction in ("holm", "bh"):
+        return (holm if correction == "holm" else benjamini_hochberg)(p_values)
+    return [min(1.0, p * (len(p_values) if correction == "bonferroni" else 1)) for p in p_values]
+
+
 def benjamini_hochberg(p_values):
     """Adjusted for the false discovery rate (Benjamini and Hochberg 1995)."""
     out, least, n = list(p_values), 1.0, len(p_values)
@@ -242,6 +268,24 @@ def student(x, alpha):
     """A mean with Student's limits."""
     reach = float(special.stdtrit(len(x) - 1, 1 - alpha / 2) * np.std(x, ddof=1)) / math.sqrt(len(x))
     return x.mean(), x.mean() - reach, x.mean() + reach
+
+
+def area(x, y, alpha):
+    """The area under the curve of counts x of ordered values over counts y (Mann and Whitney 1947), and its limits.
+
+    Wilson's for as many rows as DeLong's variance (1988) is worth (Mee 1990), towards the rows of the smaller side
+    (Birnbaum and Klose 1957) where few rows lie on the wrong side.
+    """
+    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
+    n, m = x.sum(), y.sum()
+    above, below = (np.cumsum(y) - y / 2) / m, 1 - (np.cumsum(x) - x / 2) / n
+    value, fewest = float(x @ above / n), min(n, m)
+    spreads = [(of @ (at - of @ at / k) ** 2) / (k - 1) / k for of, at, k in ((x, above, n), (y, below, m)) if k > 1]
+    rows, wrong = fewest, fewest * min(value, 1 - value)
+    if len(spreads) == 2 and sum(spreads) > 1e-18 and wrong > 0:
+        worth = max(value * (1 - value) / sum(spreads), fewest)
+        rows = worth ** (wrong / (wrong + 0.5)) * fewest ** (0.5 / (wrong + 0.5))
+    return value, *wilson(value * rows, rows, z_of(alpha))[1:]
 
 
 def gap_of(groups, smallest):
@@ -1005,13 +1049,18 @@ class Recomputed:
             (feature["column"], level["level"]): level
             for feature in self.report["differences"]["features"] for level in feature.get("levels") or []
         }  # fmt: skip
+        levels |= {(one["column"], None): one for one in self.report["differences"]["features"]}
         same = {"cluster": "share_cluster", "rest": "share_rest", "low": "corrected_low", "high": "corrected_high"}
+        of_numbers = same | {"cluster": "mean_cluster", "rest": "mean_rest"}
         for i, one in enumerate(self.report.get("proxies") or []):
-            level = levels.get((one["column"], one["level"]))
-            if level is None:
-                raise Skip("what gives a cluster away by numbers")
-            mine = {name: level[other] for name, other in same.items()} | {"p_adjusted": level["p_adjusted"]}
-            self.each("clusters", f"proxies[{i}]", one, difference=one["cluster"] - one["rest"], **mine)
+            level = levels[one["column"], one["level"]]
+            mine = {name: level[other] for name, other in (same if one["level"] else of_numbers).items()}
+            mine |= {"difference": one["cluster"] - one["rest"], "p_adjusted": level["p_adjusted"]}
+            if one["level"] is not None and not self.by_person:  # a score of 0 or 1: who is in the cluster
+                n, m, x, y = (level["comparison"][name] for name in ("n_a", "n_b", "events_a", "events_b"))
+                limits = area([y, x], [m - y, n - x], self.spec["significance"]["alpha"])
+                mine |= ends(limits, ("auc", "auc_low", "auc_high"))
+            self.each("clusters", f"proxies[{i}]", one, **mine)
 
     def tried(self, told):
         """Thresholds that were tried: rates of groups on the test rows, and what follows from them."""
@@ -1250,26 +1299,33 @@ class Recomputed:
     def tests(self, part, where="", values=(0, 1)):
         """Every exact test of two rates in the report, from the counts that stand beside it."""
         if isinstance(part, dict) and part.keys() >= {"n_a", "events_a", "test"} and part["test"]:
-            if part["test"] != "exact mid-p":
-                self.each("tests", where, part, difference=part["mean_a"] - part["mean_b"])
-                mine = {} if self.by_person else of_means(part) | {"p_value": part["welch_t_p_value"]}
-                drawn = () if part["test"] == "Welch's t" else ("low", "high", "p_value")
+            if part["test"] not in COUNTED:
+                mine = {"mean_a": part["mean_b"] + part["difference"], "mean_b": part["mean_a"] - part["difference"]}
+                self.each("tests", where, part, difference=part["mean_a"] - part["mean_b"], **mine)
+                told = part.get("persons") or not self.by_person
+                mine = of_means(part) | {"p_value": part["welch_t_p_value"]} if told else {}
+                drawn = ("low", "high", "p_value") if part["test"] == "studentised permutation" else ()
                 self.each("tests", where, part, 1e-6, **{name: x for name, x in mine.items() if name not in drawn})
                 raise Skip(f"p-values by {part['test']}")
             x, n, y, m = (part[name] for name in ("events_a", "n_a", "events_b", "n_b"))
             pairs = [(0, 1), *combinations(values[:50], 2)]  # the two values of what is compared, nearly always 0 and 1
             fits = [pair for pair in pairs if math.isclose(part["mean_a"], pair[0] + (pair[1] - pair[0]) * x / n)]
             low, step = fits[0][0] if fits else 0, fits[0][1] - fits[0][0] if fits else 1
-            mine = ends(
-                [step * one for one in newcombe(x, n, y, m, z_of(1 - part["confidence"]))],
-                ("difference", "low", "high"),
-            )
-            mine |= {"mean_a": low + step * x / n, "mean_b": low + step * y / m, "p_value": mid_p(x, n, y, m)}
+            alpha, by = 1 - part["confidence"], part.get("persons")
+            worth = effective(part, alpha)
+            mine = ends([step * one for one in newcombe(*worth, z_of(alpha))], ("difference", "low", "high"))
+            mine |= {"mean_a": low + step * x / n, "mean_b": low + step * y / m}
+            mine |= {"events_a": (part["mean_a"] - low) / step * n, "events_b": (part["mean_b"] - low) / step * m}
+            (a, c, b, d) = map(round, worth)
+            mine["p_value"] = mid_p(min(a, c), c, min(b, d), d)
             mine["effect_size"] = 2 * math.asin(math.sqrt(x / n)) - 2 * math.asin(math.sqrt(y / m))  # Cohen's h
-            alpha, pooled = 1 - part["confidence"], (x + y) / (n + m)
-            mine |= t_tests(x, n, y, m) | {"minimum_detectable_difference": step * detectable(pooled, n, m, alpha)}
+            seen, t_of = detectable((x + y) / (n + m), worth[1], worth[3], alpha), {**t_tests(x, n, y, m)}
+            for name in ("welch_t", "pooled_t") if t_of and by else ():
+                t_of[name] /= math.sqrt(by["design_effect"])
+                t_of[f"{name}_p_value"] = 2 * float(special.stdtr(by["df"], -abs(t_of[name])))
+            mine |= t_of | {"minimum_detectable_difference": step * seen}
             if part["ratio"] is not None:
-                of_ratio = (ratio(x / n, y / m), *koopman(x, n, y, m, z_of(alpha)))
+                of_ratio = (ratio(x / n, y / m), *koopman(*worth, z_of(alpha)))
                 mine |= ends(of_ratio, ("ratio", "ratio_low", "ratio_high"))
             self.each("tests", where, part, **mine)
         if isinstance(part, dict) and part.get("comparison") and part.get("column") in self.table.columns:
