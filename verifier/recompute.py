@@ -241,6 +241,20 @@ def equal_rates(counts):
     return float(stats.chi2.sf(((x - n * rate) ** 2 / n).sum() / rate / (1 - rate), len(n) - 1)) if usual else None
 
 
+def chi_squared(x, y, seed):
+    """p-value of a table of two columns (Pearson 1900); drawn with its margins where fewer than 5 are expected."""
+    n, m, totals = x.sum(), y.sum(), (x + y)[x + y > 0].astype(int)
+    expected = (x + y)[x + y > 0] * n / (n + m)
+    statistic = ((x[x + y > 0] - expected) ** 2 / expected).sum() * (n + m) / m
+    if len(totals) < 2 or min(totals) * min(n, m) / (n + m) >= 5:
+        return float(special.chdtrc(len(totals) - 1, statistic)) if len(totals) > 1 else 1.0
+    draws, size = min(9_999, max(999, 10_000_000 // len(totals))), int(min(n, m))
+    drawn = np.random.default_rng(seed).multivariate_hypergeometric(totals, size, size=draws, method="marginals")
+    expected = totals * size / (n + m)
+    as_large = ((drawn - expected) ** 2 / expected).sum(axis=1) * (n + m) / (n + m - size) >= statistic * (1 - 1e-9)
+    return (1 + int(as_large.sum())) / (1 + draws)
+
+
 def holm(p_values):
     """Adjusted for their number (Holm 1979)."""
     out, worst = list(p_values), 0.0
@@ -940,7 +954,7 @@ class Recomputed:
         for i, feature in enumerate(told["features"]):
             for j, level in enumerate(feature.get("levels") or []):
                 test, at = level["comparison"], f"differences.features[{i}].levels[{j}]"
-                if test["test"] == "exact mid-p":
+                if test["test"] in COUNTED:
                     mine = {"share_cluster": test["mean_a"], "share_rest": test["mean_b"]}
                     self.each("families of tests", at, level, rows=test["events_a"] + test["events_b"], **mine)
                     sizes = {"n_a": told["rows_cluster"], "n_b": told["rows_rest"]}
@@ -960,9 +974,11 @@ class Recomputed:
                     "families of tests", f"differences.features[{i}]", feature, p_adjusted=min(held, default=None)
                 )
                 self.each("families of tests", f"differences.features[{i}]", feature, effect=counted["cramers_v"])
-        if told["correction"] == "holm":
-            self.family([one for one in enumerate(told["features"]) if not one[1]["declared"]], alpha)
-            self.family([one for one in enumerate(told["features"]) if one[1]["declared"]], alpha)
+        families = [[one for one in enumerate(told["features"]) if one[1]["declared"] == x] for x in (False, True)]
+        others, declared = (self.family(family, alpha) for family in families)
+        mine = {"tests": others + declared, "tests_declared": declared, "cluster": 0}
+        self.each("families of tests", "differences", told, **mine)
+        self.attempt(self.columns_apart, told, alpha)
 
     def table_of(self, feature, told):
         """Chi-squared of a column's levels by cluster (Pearson 1900) and Cramér's V; {} where not all are printed."""
@@ -976,19 +992,80 @@ class Recomputed:
         return {"pearson_chi2": chi2, "chi2": chi2, "dof": dof, "cramers_v": math.sqrt(chi2 / counts.sum())}
 
     def family(self, features, alpha):
-        """Tests of columns and of levels, by Holm together; where there are two levels, they are one test."""
-        tests = []
+        """Tests of columns and of levels, corrected together; where there are two levels, they are one test."""
+        tests, correction = [], self.report["differences"]["correction"]
         for i, feature in features:
             at, levels = f"differences.features[{i}]", feature.get("levels") or []
             several = [(f"{at}.levels[{j}]", one) for j, one in enumerate(levels) if one["comparison"]["test"]]
             alone = [(at, feature)] if feature.get("comparison") and feature["comparison"]["test"] else []
             tests += [several] if len(levels) == 2 and several else [[one] for one in (*alone, *several)]
-        held = holm([same[0][1]["comparison"]["p_value"] for same in tests])
+        held = adjusted([same[0][1]["comparison"]["p_value"] for same in tests], correction)
+        rejected = sum(p_value <= alpha for p_value in held)
+        statements = {"bh": len(tests) / max(rejected, 1), "none": 1}.get(correction, len(tests))
         for same, p_value in zip(tests, held, strict=True):
             for at, one in same:
-                self.each("families of tests", at, one, p_adjusted=p_value)
-                if not self.by_person:
-                    self.at_once_of(at, one, alpha, len(tests))
+                self.each("families of tests", at, one, p_adjusted=p_value, significant=p_value <= alpha)
+                self.at_once_of(at, one, alpha, statements)
+                test = one["comparison"]
+                if test["test"] == "studentised permutation":  # its values are drawn; how they are used is known
+                    df = min(test["n_a"], test["n_b"]) - 1
+                    wider = special.stdtrit(df, 1 - alpha / statements / 2) / special.stdtrit(df, 1 - alpha / 2)
+                    mine = {"p_value": round(test["p_value"] * 10_000) / 10_000}
+                    for end in ("low", "high"):
+                        if one[f"corrected_{end}"]:  # else 0 took its place
+                            mine[end] = test["difference"] + (one[f"corrected_{end}"] - test["difference"]) / wider
+                    self.each("families of tests", f"{at}.comparison", test, **mine)
+        return len(tests)
+
+    def columns_apart(self, told, alpha):
+        """How many people are compared by each column and level, and whom a column's value is missing of."""
+        test, rows = self.report["primary_test"]["comparison"], [told["rows_cluster"], told["rows_rest"]]
+        both = dict(zip(("rows_cluster", "rows_rest"), (test["n_a"], test["n_b"]), strict=True))
+        self.each("families of tests", "differences", told, **both)
+        present = {  # of numbers that are missing of some
+            feature["column"].removesuffix(" is missing"): [level["comparison"][x] for x in ("events_a", "events_b")]
+            for feature in told["features"] for level in feature.get("levels") or []
+            if feature["column"].endswith(" is missing") and level["level"] == "no"
+        }  # fmt: skip
+        for i, feature in enumerate(told["features"]):
+            at, levels, number = f"differences.features[{i}]", feature.get("levels") or [], feature.get("comparison")
+            n, m = present.get(feature["column"], rows) if number else rows
+            compared = [(f"{at}.comparison", number)] if number else []
+            compared += [(f"{at}.levels[{j}].comparison", level["comparison"]) for j, level in enumerate(levels)]
+            for where, one in compared:
+                self.each("families of tests", where, one, **({"n_a": n, "n_b": m} if n is not None else {}))
+                if one.get("persons") and test.get("persons") and [n, m] == rows:
+                    same = {name: test["persons"][name] for name in ("a", "b", "df")}
+                    same |= {"df": None} if one["persons"]["df"] is None else {}
+                    self.each("families of tests", f"{where}.persons", one["persons"], **same)
+            if number and number["test"]:
+                means = {"mean_a": feature["mean_cluster"], "mean_b": feature["mean_rest"]}
+                self.each("families of tests", f"{at}.comparison", number, **means)
+            for j, level in enumerate(levels):
+                others = sum(one["rows"] for one in levels) - level["rows"]
+                self.each("families of tests", f"{at}.levels[{j}]", level, rows=sum(rows) - others)
+            if feature.get("table") and feature["table"]["chi2"] is not None:
+                self.attempt(self.table_test, at, feature, rows)
+
+    def table_test(self, at, feature, rows):
+        """Pearson's chi-squared, by persons divided by the mean design effect of levels (Rao and Scott 1984)."""
+        told, levels, effect = feature["table"], feature["levels"], 1.0
+        tests, whole = [one["comparison"] for one in levels], sum(rows)
+        rare = "(rare levels)" in (one["level"] for one in levels)
+        if self.by_person:
+            if rare or any(one["persons"]["design_effect"] is None for one in tests):
+                raise Skip("tables of persons with levels that are shown together")
+            effect = np.average([x["persons"]["design_effect"] for x in tests], weights=[1 - x["rows"] / whole for x in levels])
+        statistic = told["cramers_v"] ** 2 * whole / effect
+        mine = {"chi2": told["pearson_chi2"], "pearson_chi2": statistic}
+        mine["cramers_v"] = math.sqrt(told["pearson_chi2"] * effect / whole)
+        self.each("families of tests", f"{at}.table", told, **mine)
+        if rare:
+            raise Skip("tables of levels that are shown together")
+        order = sorted(range(len(levels)), key=lambda i: levels[i]["level"])
+        a, b = (np.array([tests[i][x] for i in order], dtype=float) for x in ("events_a", "events_b"))
+        p_value = chi_squared(np.rint(a / effect), np.rint(b / effect), self.spec["split"]["random_state"])
+        self.each("families of tests", f"{at}.table", told, dof=len(levels) - 1, p_value=p_value)
 
     def at_once_of(self, where, one, alpha, statements):
         """The interval of a difference that holds with those of all others: 0 is in it where Holm does not reject.
@@ -998,12 +1075,12 @@ class Recomputed:
         test = one["comparison"]
         difference, low, high = (test[name] for name in ("difference", "low", "high"))
         if test["events_a"] is None:  # of means: with the fewest degrees of freedom that there can be
-            df = min(test["n_a"], test["n_b"]) - 1
+            df = test["persons"]["df"] if test.get("persons") else min(test["n_a"], test["n_b"]) - 1
             wider = special.stdtrit(df, 1 - alpha / statements / 2) / special.stdtrit(df, 1 - alpha / 2)
             low, high = (difference + wider * (end - difference) for end in (low, high))
         else:
             counts = [test[name] for name in ("events_a", "n_a", "events_b", "n_b")]
-            alone, wide = (newcombe(*counts, z_of(alpha, k))[1:] for k in (1, statements))
+            alone, wide = (newcombe(*effective(test, alpha / k), z_of(alpha, k))[1:] for k in (1, statements))
             step = (high - low) / (alone[1] - alone[0])  # between the two values of what is compared
             low, high = (step * end for end in wide)
         if one["p_adjusted"] > alpha:
@@ -1056,9 +1133,14 @@ class Recomputed:
             level = levels[one["column"], one["level"]]
             mine = {name: level[other] for name, other in (same if one["level"] else of_numbers).items()}
             mine |= {"difference": one["cluster"] - one["rest"], "p_adjusted": level["p_adjusted"]}
-            if one["level"] is not None and not self.by_person:  # a score of 0 or 1: who is in the cluster
+            if one["level"] is not None:  # a score of 0 or 1: who is in the cluster
                 n, m, x, y = (level["comparison"][name] for name in ("n_a", "n_b", "events_a", "events_b"))
-                limits = area([y, x], [m - y, n - x], self.spec["significance"]["alpha"])
+                alpha = self.spec["significance"]["alpha"]
+                limits = area([y, x], [m - y, n - x], alpha)
+                if level["comparison"].get("persons"):  # on the logit scale as much wider as effective counts are fewer
+                    at, *beside = special.logit(limits)
+                    wider = math.sqrt(n / effective(level["comparison"], alpha)[1])
+                    limits = limits[0], *(special.expit(at + wider * (end - at)) for end in beside)
                 mine |= ends(limits, ("auc", "auc_low", "auc_high"))
             self.each("clusters", f"proxies[{i}]", one, **mine)
 
@@ -1306,6 +1388,7 @@ class Recomputed:
                 mine = of_means(part) | {"p_value": part["welch_t_p_value"]} if told else {}
                 drawn = ("low", "high", "p_value") if part["test"] == "studentised permutation" else ()
                 self.each("tests", where, part, 1e-6, **{name: x for name, x in mine.items() if name not in drawn})
+                self.attempt(self.design_effect, where, part, mine)
                 raise Skip(f"p-values by {part['test']}")
             x, n, y, m = (part[name] for name in ("events_a", "n_a", "events_b", "n_b"))
             pairs = [(0, 1), *combinations(values[:50], 2)]  # the two values of what is compared, nearly always 0 and 1
@@ -1328,12 +1411,19 @@ class Recomputed:
                 of_ratio = (ratio(x / n, y / m), *koopman(*worth, z_of(alpha)))
                 mine |= ends(of_ratio, ("ratio", "ratio_low", "ratio_high"))
             self.each("tests", where, part, **mine)
+            self.attempt(self.design_effect, where, part, mine)
         if isinstance(part, dict) and part.get("comparison") and part.get("column") in self.table.columns:
             values = sorted({x for x in self.table.columns[part["column"]] if isinstance(x, (int, float))})
         inner = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else []
         for name, one in inner:
             step = f"[{name}]" if isinstance(part, list) else f".{name}"
             self.attempt(self.tests, one, (where + step).strip("."), values)
+
+    def design_effect(self, where, test, mine):
+        """By how much t statistics by persons are smaller than those of rows."""
+        if test.get("persons") and test["pooled_t"]:
+            effect = test["persons"]["design_effect"] * (mine["pooled_t"] / test["pooled_t"]) ** 2
+            self.each("tests", f"{where}.persons", test["persons"], 1e-6, design_effect=effect)
 
     def metrics(self, at, facet, told):
         """Rates, criteria and the composite score of one declared grouping; then Clarify's metrics."""
