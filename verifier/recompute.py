@@ -102,8 +102,12 @@ def koopman(x, n, y, m, z):
 
 @cache
 def mover(x, n, y, m, z):
-    """Limits of a ratio of two rates from Wilson's of each, joined by MOVER-R (Donner and Zou 2012)."""
-    (a, a_low, a_high), (b, b_low, b_high) = wilson(x, n, z), wilson(y, m, z)
+    """Limits of a ratio of two rates from Wilson's of each."""
+    return quotient(*wilson(x, n, z), *wilson(y, m, z))
+
+
+def quotient(a, a_low, a_high, b, b_low, b_high):
+    """Limits of a / b from those of each, none of them negative, by MOVER-R (Donner and Zou 2012)."""
 
     def parts(p, q):  # p of the numerator, q of the denominator
         return p * (2 * a - p), q * (2 * b - q)
@@ -316,6 +320,12 @@ def bias_ratios(gaps, rows, threshold):
         share = biased.sum(axis=1) / known.sum(axis=1), (biased * rows).sum(axis=1) / (known * rows).sum(axis=1)
     largest = np.where(known, gaps, -np.inf).max(axis=1)
     return *share, mean, np.where(np.isinf(largest), np.nan, largest)
+
+
+def median(x, alpha):
+    """A median, and between which ranks it lies: as many are below it as heads of so many coins (Conover 1999)."""
+    x, outside = np.sort(x), int(stats.binom.ppf(alpha / 2, len(x), 0.5))
+    return np.median(x), *((x[outside - 1], x[len(x) - outside]) if outside else (math.nan, math.nan))
 
 
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
@@ -583,6 +593,8 @@ class Recomputed:
         self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
         for i, facet in enumerate((report.get("groups") or {}).get("facets", [])):
             self.attempt(self.metrics, f"groups.facets[{i}]", facet, report["groups"])
+        if report.get("numeric_groups"):
+            self.attempt(self.numeric_groups, report["numeric_groups"])
         self.limits()
 
     def attempt(self, check, *given, **named):
@@ -1539,6 +1551,58 @@ class Recomputed:
                 stated = metric["values"][i if len(metric["values"]) > 1 else 0]
                 where, value = f"{at}.clarify[{j}].values[{i}]", {} if name == "FT" else value
                 self.attempt(self.each, "Clarify's metrics", where, stated, **value)
+
+    def numeric_groups(self, told):
+        """Means, medians and errors of numbers by group; differences and ratios from the limits of two groups."""
+        if self.by_person:
+            raise Skip("numbers of groups of persons")
+        label, said = (self.table.numbers(told[x]) if told[x] else np.full(self.table.rows, 0.0) for x in ("label", "prediction"))
+        error, near = said - label, self.spec["groups"]["tolerance"] or 0
+        amounts = {"outcome": label, "prediction": said, "error": error, "absolute_error": abs(error)}
+        amounts |= {"squared_error": error**2, "tolerance": (abs(error) <= near) * 1.0}
+        alpha, known = 1 - told["confidence"], np.isfinite(label + said)
+
+        def measured(name, rows, level):
+            what = name.split("_", 1 + name.startswith("root"))[-1]
+            x = amounts[what][rows]
+            if name.startswith("median"):
+                return median(x, level)
+            limits = wilson(x.sum(), len(x), z_of(level)) if what == "tolerance" else student(x, level)
+            limits = limits if amounts[what][known].min() < 0 else (limits[0], max(limits[1], 0), limits[2])
+            return tuple(map(math.sqrt, limits)) if name.startswith("root") else limits
+
+        for f, facet in enumerate(told["facets"]):
+            at, names = f"numeric_groups.facets[{f}]", [one["group"] for one in facet["groups"]]
+            known, masks = known & self.table.known(*facet["columns"]), []
+            missing = {name: int((~self.table.known(name)).sum()) for name in facet["missing"]}
+            self.each("numbers of groups", f"{at}.missing", facet["missing"], **missing)
+            self.each("numbers of groups", at, facet, rows=self.table.rows)
+            overall = {name: measured(name, known, alpha)[0] for name in facet["overall"]}
+            self.each("numbers of groups", f"{at}.overall", facet["overall"], **overall)
+            for g, group in enumerate(facet["groups"]):
+                masks.append(known.copy())
+                for name, level in zip(facet["columns"], group["values"], strict=True):
+                    cut = self.spec["groups"]["thresholds"].get(name)
+                    above = (self.table.numbers(name) > cut) == level.startswith(">") if cut is not None else None
+                    masks[-1] &= self.table.among(name, [level]) if above is None else above
+                n = int(masks[-1].sum())
+                self.each("numbers of groups", f"{at}.groups[{g}]", group, rows=n)
+                for name, stated in group["rates"].items():
+                    mine = ends(measured(name, masks[-1], alpha)) | {"n": n}
+                    mine |= {} if stated["events"] is None else {"events": mine["estimate"] * n}
+                    self.attempt(self.each, "numbers of groups", f"{at}.groups[{g}].rates.{name}", stated, **mine)
+            alone = facet["reference"] in names
+            contrasts = len(names) - 1 if alone else len(names) if len(names) > 2 else 1
+            for (m, metric), g in product(enumerate(facet["against_reference"]), range(len(names))):
+                name, _, what = metric["metric"].rpartition("_")
+                other = masks[names.index(facet["reference"])] if alone else known & ~masks[g]
+                mine = {}
+                for level, two in ((alpha, ("low", "high")), (1 - (1 - alpha) ** (1 / contrasts), ("together_low", "together_high"))):
+                    a, b = (measured(name, rows, level) for rows in (masks[g], other))
+                    mine["estimate"] = a[0] - b[0] if what == "difference" else ratio(a[0], b[0])
+                    mine |= ends((joined if what == "difference" else quotient)(*a, *b), two)
+                where = f"{at}.against_reference[{m}].values[{g}]"
+                self.attempt(self.each, "numbers of groups", where, metric["values"][g], **mine)
 
     def limits(self):
         """Every limit's verdict from its evidence, which stands elsewhere in the report, and that of all together."""
