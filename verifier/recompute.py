@@ -308,6 +308,41 @@ def area(x, y, alpha):
     return value, *wilson(value * rows, rows, z_of(alpha))[1:]
 
 
+def means_apart(x, inside):
+    """Means inside and outside, by Welch's test (of two values by the exact one), with Hedges' g or Cohen's h."""
+    known = np.array([one is not None for one in x])
+    a, b = (x[known & side].astype(float) for side in (inside, ~inside))
+    values = {*a.tolist(), *b.tolist()}
+    if min(len(a), len(b)) < 30 or len(values) < 2:
+        return {}
+    out = {"inside": a.mean(), "outside": b.mean()}
+    if len(values) == 2:
+        high, (n, m) = max(values), (len(a), len(b))
+        rates = (a == high).mean(), (b == high).mean()
+        h = 2 * math.asin(math.sqrt(rates[0])) - 2 * math.asin(math.sqrt(rates[1]))
+        return out | {"effect": h, "p_value": mid_p(int((a == high).sum()), n, int((b == high).sum()), m)}
+    half = (len(a) + len(b) - 2) / 2
+    spread = math.sqrt((a.var() * len(a) + b.var() * len(b)) / half / 2)
+    small = math.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / math.sqrt(half)
+    p_value = float(stats.ttest_ind(a, b, equal_var=False).pvalue)
+    return out | {"effect": (a.mean() - b.mean()) / spread * small, "p_value": p_value}
+
+
+def levels_apart(x, inside):
+    """The level whose shares inside and outside differ most, of ten rows or more; chi-squared and V of all levels."""
+    texts = np.array(["(missing)" if one is None else str(one) for one in x])
+    levels, codes = np.unique(texts, return_inverse=True)
+    a, b = (np.bincount(codes[side], minlength=len(levels)).astype(float) for side in (inside, ~inside))
+    if min(a.sum(), b.sum()) < 30 or not (a + b >= 10).any():
+        return {}
+    expected = (a + b) * a.sum() / len(x)
+    statistic = ((a - expected) ** 2 / expected).sum() * len(x) / b.sum()
+    shares = a / a.sum(), b / b.sum()
+    at = int(np.where(a + b >= 10, abs(shares[0] - shares[1]), -1).argmax())
+    out = {"level": str(levels[at]), "inside": shares[0][at], "outside": shares[1][at]}
+    return out | {"effect": math.sqrt(min(1, statistic / len(x))), "p_value": chi_squared(a, b, 0)}
+
+
 def gap_of(groups, smallest):
     """The largest less the least rate of the groups that count in a cluster; not a number where fewer than two do."""
     values = [one["value"] for one in groups if one["counted"] >= max(smallest, 1)]
@@ -654,6 +689,211 @@ def disparity(inside, known, strata, bad):
     return sum(n * gap for n, gap in parts) / sum(n for n, _ in parts) if parts else math.nan
 
 
+# Clusters of local bias -----------------------------------------------------------------------------------------------
+def on_grid(x, exponent):
+    """Numbers as multiples of a power of two, so coarse that their sums are exact; None: all are 0."""
+    return (x * 0 if exponent is None else np.ldexp(np.rint(np.ldexp(x, -exponent)), exponent)) + 0.0
+
+
+def encoded(table, names, train):
+    """Columns as float32: numbers standardised on the train rows, whether they are missing, and a column per level."""
+    rows, numbers, categories = int(train.sum()), [], []
+    step = math.frexp(1.0)[1] + math.frexp(rows)[1] - 50
+
+    def standardised(x):
+        known = x[train & ~np.isnan(x)]
+        mean = math.fsum(known) / len(known)
+        spread = math.sqrt(math.fsum((known - mean) ** 2) / len(known))
+        x = on_grid((x - mean) / spread, step) if spread else x * 0
+        return np.nan_to_num(x).astype(np.float32)
+
+    for name in sorted(names):
+        if any(isinstance(x, (str, bool)) for x in table.columns[name]):
+            categories.append(name)
+            continue
+        x = table.numbers(name)
+        numbers += [standardised(x)] + ([standardised(np.isnan(x) * 1.0)] if np.isnan(x[train]).any() else [])
+    size = np.float32(0.5 if any(np.ptp(x[train]) > 0 for x in numbers) else math.sqrt(0.5))  # as in k-prototypes
+    for name in categories:
+        x = np.array([None if one is None else str(one) for one in table.columns[name]], dtype=object)
+        levels = Counter(x[train])
+        for level in sorted(levels, key=lambda one: (-levels[one], one is None, one or "")):
+            numbers.append(np.where(x == level, size, np.float32(0)))
+    return np.array(numbers, dtype=np.float32)
+
+
+def squared_distances(x, points):
+    """Of rows from points, both with their coordinates first, added up in float32 like the numbers themselves."""
+    out = np.zeros((points.shape[1], x.shape[1]))
+    for first in range(0, len(x), 32):
+        part = np.zeros(out.shape, dtype=np.float32)
+        for column, centre in zip(x[first : first + 32], points[first : first + 32], strict=True):
+            part += (column - centre[:, None]) ** 2
+        out += part
+    return out
+
+
+class LocalClusters:
+    """Train rows in clusters: by k-means (Lloyd 1982), and by LOGAN (Zhao and Chang 2020), which goes on from there.
+
+    `value` is 1 for an event of the rate, 0 for none, -1 for who is outside its denominator.
+    """
+
+    def __init__(self, x, group, value, groups, asked):
+        hashes = np.zeros(x.shape[1], dtype=np.uint64)
+        for bits in x.view(np.uint32):
+            hashes = mixed(hashes + bits)
+        self.order = np.lexsort((value, group, hashes))  # of content, whichever order the rows came in
+        self.group, self.value, self.groups, self.asked = group[self.order], value[self.order], groups, asked
+        self.smallest, self.scale = max(asked["min_group_size"], 1), []
+        for column in x[:, self.order].astype(float):
+            spread = math.sqrt(((column - column.mean()) ** 2).mean())
+            power = math.frexp(spread)[1] + math.frexp(len(column))[1] - 50
+            self.scale.append((column.mean(), power if spread > 1e-12 * abs(column.mean()) else None))
+        self.x = self.placed(x[:, self.order])
+        self.total, k = float(sum((column.astype(float) ** 2).sum() for column in self.x)), asked["n_clusters"]
+        seeds = np.random.SeedSequence(asked["random_state"]).spawn(asked["n_init"])
+        plain = [self.rest(self.start(seed, k), 0.0) for seed in seeds]
+        weight = asked["weight"] * self.total / k
+        gapped = [self.rest(centres, weight, labels) for labels, centres, _ in plain] if weight else plain
+        self.found = {"kmeans": self.merged(min(plain, key=lambda one: one[2]), 0.0)}
+        self.found["logan"] = self.merged(min(gapped, key=lambda one: one[2]), weight)
+
+    def placed(self, x):
+        """Numbers around the train rows' mean, on the grid of their column."""
+        columns = [on_grid(one.astype(float) - mean, power) for one, (mean, power) in zip(x, self.scale, strict=True)]
+        return np.array(columns, dtype=np.float32)
+
+    def start(self, seed, k):
+        """k-means++ (Arthur and Vassilvitskii 2007): the best of some candidates each time, far from all before."""
+        draw, last = np.random.Generator(np.random.PCG64(seed)), self.x.shape[1] - 1
+        chosen = [int(draw.integers(last + 1))]
+        near = squared_distances(self.x, self.x[:, chosen])[0]
+        for uniform in draw.random((k - 1, 2 + int(math.log(k)))):
+            total = np.cumsum(near)
+            if total[-1] <= 0:
+                raise Skip("local bias of fewer different rows than clusters")
+            drawn = np.minimum(np.searchsorted(total, uniform * total[-1], side="right"), last)
+            closer = np.minimum(squared_distances(self.x, self.x[:, drawn]), near)
+            best = int(closer.sum(axis=1).argmin())
+            chosen.append(int(drawn[best]))
+            near = closer[best]
+        return self.x[:, chosen].copy()
+
+    def rest(self, centres, weight, labels=None):
+        """Centres become means, and rows go where they cost least, until both rest: labels, centres, objective."""
+        x, k = self.x, centres.shape[1]
+        labels = squared_distances(x, centres).argmin(axis=0) if labels is None else labels.copy()
+        objective = self.objective(labels, centres, weight)
+        for passes in range(300):
+            before, sizes = (labels.copy(), centres), np.bincount(labels, minlength=k)
+            sums = np.array([np.bincount(labels, column.astype(float), k) for column in x])
+            centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres).astype(np.float32)
+            moves, off_centre = self.offer(squared_distances(x, centres), labels, sizes, weight)
+            if weight and off_centre > self.asked["max_off_centre"] * len(labels):
+                labels, centres = before
+                break
+            objective = self.objective(labels, centres, weight)
+            shift = ((centres - before[1]).astype(float) ** 2).sum()
+            if not moves or (passes and shift <= 1e-4 * self.total / x.size):
+                break
+        return labels, centres, objective
+
+    def offer(self, distances, labels, sizes, weight):
+        """Offer each row every cluster, one row after another: how many moved, and how many lie off their centre."""
+        rows, least = len(labels), 32 * float(np.finfo(np.float32).eps)
+        events, counted = self.counts(labels, len(sizes))
+        changes = [self.changes(*one) for one in zip(events, counted, strict=True)] if weight else ()
+        first = moves = off_centre = 0
+        while first < rows:  # until the next row that moves, all cost what they cost now
+            some = np.arange(first, min(first + 256, rows) if weight else rows)
+            a, i, d = labels[some], np.arange(len(some)), distances[:, some]
+            own, told = d[a, i], self.value[some] >= 0
+            cost = d - own
+            if weight:
+                of_each, cell = np.array(changes), (self.group[some], np.maximum(self.value[some], 0))
+                gain = of_each[(slice(None), *cell, 1)] + of_each[(a, *cell, 0)]
+                cost -= np.where(told, weight * gain, 0.0)
+            cost[a, i] = np.inf
+            free = sizes[a] > 1  # a cluster keeps its last row
+            moving = (cost.min(axis=0) < -least * own) & free
+            best = np.where(moving, cost.argmin(axis=0), a)
+            if not weight:
+                labels[:] = best
+                return int(moving.sum()), 0
+            end = int(moving.argmax()) + 1 if moving.any() else len(some)
+            off_centre += int(((d < d[best, i] - least * own).any(axis=0) & free)[:end].sum())
+            if moving.any():
+                row, was, now = some[end - 1], a[end - 1], best[end - 1]
+                labels[row], moves = now, moves + 1
+                for cluster, step in ((was, -1), (now, 1)):
+                    sizes[cluster] += step
+                    if self.value[row] >= 0:
+                        counted[cluster, self.group[row]] += step
+                        events[cluster, self.group[row]] += step * self.value[row]
+                        changes[cluster] = self.changes(events[cluster], counted[cluster])
+            first += end
+        return moves, off_centre
+
+    def counts(self, labels, k):
+        """Events and rows that the rate rests on, of each group in each cluster."""
+        cells = labels * self.groups + self.group
+        return [
+            np.bincount(cells[x], minlength=k * self.groups).reshape(k, -1) for x in (self.value > 0, self.value >= 0)
+        ]
+
+    def squared_gap(self, events, counted):
+        """Of the groups that have enough rows, which are along the last axis."""
+        enough = counted >= self.smallest
+        rate = events / np.maximum(counted, 1)
+        high = np.where(enough, rate, -np.inf).max(axis=-1)
+        low = np.where(enough, rate, np.inf).min(axis=-1)
+        return np.where(high > low, high - low, 0.0) ** 2
+
+    def changes(self, events, counted):
+        """Of a cluster's squared gap if a row of a group, with a value, leaves (0) or joins (1) it."""
+        one, now = np.eye(self.groups, dtype=int), self.squared_gap(events, counted)
+        of_value = [[self.squared_gap(events + s * v * one, counted + s * one) - now for s in (-1, 1)] for v in (0, 1)]
+        return np.moveaxis(np.array(of_value), 2, 0)
+
+    def objective(self, labels, centres, weight):
+        """Squared distances from the own centre, less the weighted squared gaps."""
+        k, c = centres.shape[1], centres.astype(float)
+        sums = np.array([np.bincount(labels, column.astype(float), k) for column in self.x])
+        inertia = self.total - (c * (2 * sums - c * np.bincount(labels, minlength=k))).sum()
+        return inertia - weight * self.squared_gap(*self.counts(labels, k)).sum()
+
+    def merged(self, rest, weight):
+        """Small clusters become part of the nearest one: labels in the order of the rows, centres, into which, inertia."""
+        labels, centres, objective = rest
+        counted, k = self.counts(labels, centres.shape[1])[1], centres.shape[1]
+        rows, at, into, left = np.bincount(labels, minlength=k), centres.T.astype(float), np.arange(k), np.ones(k, bool)
+        inertia = objective + weight * self.squared_gap(*self.counts(labels, k)).sum()
+        while left.sum() > self.asked["min_clusters"]:
+            support = np.sort(counted, axis=1)[:, -2]
+            small = [i for i in range(k) if left[i] and support[i] < self.asked["min_group_size"]]
+            if not small:
+                break
+            least = min(small, key=lambda i: (support[i], rows[i], i))
+            apart = ((at - at[least]) ** 2).sum(axis=1)
+            apart[~left | (np.arange(k) == least)] = np.inf
+            other = int(apart.argmin())
+            both = rows[least] + rows[other]
+            at[other] = (rows[least] * at[least] + rows[other] * at[other]) / both if both else at[other]
+            rows[other], left[least] = both, False
+            counted[other] += counted[least]
+            into[into == least] = other
+        into = np.searchsorted(np.flatnonzero(left), into)
+        in_order = np.empty(len(labels), dtype=int)
+        in_order[self.order] = into[labels]
+        return in_order, centres, into, inertia
+
+    def nearest(self, x, method):
+        """The cluster of the centre that is nearest to each of some rows."""
+        _, centres, into, _ = self.found[method]
+        return into[squared_distances(self.placed(x), centres).argmin(axis=0)]
+
+
 # 6. What is held against the report ---------------------------------------------------------------------------------
 class Recomputed:
     """What was recomputed, by kind; what differs; and what was not recomputed."""
@@ -694,6 +934,7 @@ class Recomputed:
         if report.get("local_bias"):
             self.attempt(self.gaps_within, report["local_bias"])
             self.attempt(self.local_clusters, report["local_bias"])
+            self.attempt(self.clusters_of_rows, report["local_bias"])
         if report.get("pooled_groups"):
             self.attempt(self.pooled, report["pooled_groups"])
         self.attempt(self.repeated)
@@ -1258,7 +1499,9 @@ class Recomputed:
         if self.by_person:
             if rare or any(one["persons"]["design_effect"] is None for one in tests):
                 raise Skip("tables of persons with levels that are shown together")
-            effect = np.average([x["persons"]["design_effect"] for x in tests], weights=[1 - x["rows"] / whole for x in levels])
+            effect = np.average(
+                [x["persons"]["design_effect"] for x in tests], weights=[1 - x["rows"] / whole for x in levels]
+            )
         statistic = told["cramers_v"] ** 2 * whole / effect
         mine = {"chi2": told["pearson_chi2"], "pearson_chi2": statistic}
         mine["cramers_v"] = math.sqrt(told["pearson_chi2"] * effect / whole)
@@ -1485,6 +1728,86 @@ class Recomputed:
         if everybody["held_out"]["p_value"] is not None:
             mine = {"p_adjusted": everybody["held_out"]["p_value"]}
             self.each("local bias", "local_bias.everywhere.held_out", everybody["held_out"], **mine)
+
+    def clusters_of_rows(self, told):
+        """Search for the clusters again, and count each group in them; describe them by what test rows are."""
+        asked, groups, bias = told["settings"], self.spec["groups"], self.spec["bias_variable"]
+        if isinstance(asked["embeddings"], str) or asked["metric"] == "auc":
+            raise Skip("clusters of rows by a file of embeddings, or by areas under the curve")
+        table, wanted = self.table, groups["positive"] or bias["positive"]
+        label, said = (table.positive(groups[x] or bias[x], wanted) for x in ("label", "prediction"))
+        known = ~np.isnan(label + said) & table.known(asked["group"])
+        train, test = ((self.sample(x) if self.drawn else x) & known for x in (self.train, self.test))
+        if train.sum() > 4 * 8_192:
+            raise Skip("clusters of so many rows that the search starts on some of them")
+        value = {
+            "accuracy": label == said,
+            "tpr": np.where(label == 1, said, -1),
+            "fpr": np.where(label == 0, said, -1),
+        }
+        value = np.where(known, value[asked["metric"]], -1).astype(int)
+        code = np.select([table.among(asked["group"], [one]) for one in told["groups"]], range(len(told["groups"])), -1)
+        test &= code >= 0
+        features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
+        x = encoded(table, asked["embeddings"] or features, train)
+        given = x[:, train], code[train], value[train], len(told["groups"]), asked
+        key = hash((*(one.tobytes() for one in given[:3]), json.dumps(asked)))
+        search = table.looked_up.setdefault(("clusters", key), None) or LocalClusters(*given)
+        table.looked_up["clusters", key] = search
+        self.cells(
+            "local_bias.everywhere",
+            told["everywhere"],
+            [(code[x], value[x], np.zeros(x.sum(), int)) for x in (train, test)],
+            0,
+        )
+        for method in ("kmeans", "logan"):
+            made, (labels, _, into, inertia) = told[method], search.found[method]
+            nearest = search.nearest(x[:, train], method), search.nearest(x[:, test], method)
+            mine = {"inertia": inertia, "off_centre": (nearest[0] != labels).mean()}
+            mine["inertia_ratio"] = inertia / search.found["kmeans"][3]
+            mine["merged"] = len(into) - 1 - max(into)
+            self.each("local bias", f"local_bias.{method}", made, **mine)
+            events, counted = search.counts(labels[search.order], max(into) + 1)
+            gaps = np.sqrt(search.squared_gap(events, counted))
+            gaps[(counted >= search.smallest).sum(axis=1) < 2] = -1  # those without a gap are the last
+            numbers = np.argsort(np.lexsort((-np.bincount(labels), -gaps)))
+            parts = [(train, labels), (test, nearest[1])]
+            parts = [(code[rows], value[rows], numbers[of]) for rows, of in parts]
+            both = [(code[rows], value[rows], numbers[of]) for rows, of in ((train, nearest[0]), (test, nearest[1]))]
+            for c, one in enumerate(made["clusters"]):
+                self.cells(f"local_bias.{method}.clusters[{c}]", one, parts, c, both)
+            columns = asked["describe_by"] or asked["embeddings"] or features
+            self.attempt(self.topics, f"local_bias.{method}", made["clusters"], columns, test, parts[1][2])
+
+    def cells(self, where, one, parts, number, both=None):
+        """Rows, those that the rate rests on, and events of each group in a cluster."""
+        together = [np.concatenate(x) for x in zip(*both, strict=True)] if both else None
+        for part, made in (("train", parts[0]), ("test", parts[1]), ("together", together)):
+            for g, group in enumerate(one[part]):
+                code, value, labels = made
+                of_value = value[(labels == number) & (code == g)]
+                mine = {"rows": len(of_value), "counted": (of_value >= 0).sum(), "events": (of_value == 1).sum()}
+                self.each("local bias", f"{where}.{part}[{g}]", group, **mine)
+
+    def topics(self, where, clusters, columns, test, labels):
+        """Columns that differ most between the test rows of a cluster and all others: Welch's test, or chi-squared."""
+        if self.by_person:
+            raise Skip("columns that describe clusters of persons")
+        apart = []
+        for c, name in product(range(len(clusters)), columns):
+            x, inside = self.table.columns[name][test], labels == c
+            numbers = not any(isinstance(one, (str, bool)) for one in self.table.columns[name])
+            found = (means_apart if numbers else levels_apart)(x, inside)
+            apart += [(c, {"column": name} | found)] if found else []
+        for (_, found), p_value in zip(apart, benjamini_hochberg([x["p_value"] for _, x in apart]), strict=True):
+            found["p_adjusted"] = p_value
+        for c, one in enumerate(clusters):
+            mine = sorted((x for at, x in apart if at == c), key=lambda x: (-abs(x["effect"]), x["column"]))[:10]
+            self.each(
+                "local bias", f"{where}.clusters[{c}]", {"columns": len(one["about"]["features"])}, columns=len(mine)
+            )
+            for f, (stated, found) in enumerate(zip(one["about"]["features"], mine, strict=True)):
+                self.each("local bias", f"{where}.clusters[{c}].about.features[{f}]", stated, 1e-8, **found)
 
     def apart(self, where, one, tests, smallest):
         """The gap of a cluster in either part, and of its two groups that are furthest apart on the train rows."""
@@ -1747,7 +2070,9 @@ class Recomputed:
         """Means, medians and errors of numbers by group; differences and ratios from the limits of two groups."""
         if self.by_person:
             raise Skip("numbers of groups of persons")
-        label, said = (self.table.numbers(told[x]) if told[x] else np.full(self.table.rows, 0.0) for x in ("label", "prediction"))
+        label, said = (
+            self.table.numbers(told[x]) if told[x] else np.full(self.table.rows, 0.0) for x in ("label", "prediction")
+        )
         error, near = said - label, self.spec["groups"]["tolerance"] or 0
         amounts = {"outcome": label, "prediction": said, "error": error, "absolute_error": abs(error)}
         amounts |= {"squared_error": error**2, "tolerance": (abs(error) <= near) * 1.0}
@@ -1788,7 +2113,10 @@ class Recomputed:
                 name, _, what = metric["metric"].rpartition("_")
                 other = masks[names.index(facet["reference"])] if alone else known & ~masks[g]
                 mine = {}
-                for level, two in ((alpha, ("low", "high")), (1 - (1 - alpha) ** (1 / contrasts), ("together_low", "together_high"))):
+                for level, two in (
+                    (alpha, ("low", "high")),
+                    (1 - (1 - alpha) ** (1 / contrasts), ("together_low", "together_high")),
+                ):
                     a, b = (measured(name, rows, level) for rows in (masks[g], other))
                     mine["estimate"] = a[0] - b[0] if what == "difference" else ratio(a[0], b[0])
                     mine |= ends((joined if what == "difference" else quotient)(*a, *b), two)
