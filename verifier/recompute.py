@@ -864,7 +864,7 @@ class LocalClusters:
         return inertia - weight * self.squared_gap(*self.counts(labels, k)).sum()
 
     def merged(self, rest, weight):
-        """Small clusters become part of the nearest one: labels in the order of the rows, centres, into which, inertia."""
+        """Small clusters become part of the nearest one: labels of the rows, centres, into which, inertia."""
         labels, centres, objective = rest
         counted, k = self.counts(labels, centres.shape[1])[1], centres.shape[1]
         rows, at, into, left = np.bincount(labels, minlength=k), centres.T.astype(float), np.arange(k), np.ones(k, bool)
@@ -1422,7 +1422,7 @@ class Recomputed:
         others, declared = (self.family(family, alpha) for family in families)
         mine = {"tests": others + declared, "tests_declared": declared, "cluster": 0}
         self.each("families of tests", "differences", told, **mine)
-        self.attempt(self.columns_apart, told, alpha)
+        self.attempt(self.columns_apart, told)
 
     def table_of(self, feature, told):
         """Chi-squared of a column's levels by cluster (Pearson 1900) and Cramér's V; {} where not all are printed."""
@@ -1461,7 +1461,7 @@ class Recomputed:
                     self.each("families of tests", f"{at}.comparison", test, **mine)
         return len(tests)
 
-    def columns_apart(self, told, alpha):
+    def columns_apart(self, told):
         """How many people are compared by each column and level, and whom a column's value is missing of."""
         test, rows = self.report["primary_test"]["comparison"], [told["rows_cluster"], told["rows_rest"]]
         both = dict(zip(("rows_cluster", "rows_rest"), (test["n_a"], test["n_b"]), strict=True))
