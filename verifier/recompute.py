@@ -47,6 +47,10 @@ WIDENED = {"any_cluster", "worst_slice", "local_bias", "four_fifths", "numeric_m
 
 
 # 1. Formulas; z is a quantile of the normal distribution ------------------------------------------------------------
+def facet_name(facet):
+    return " & ".join(facet["columns"])
+
+
 def odds_of(share):
     return ratio(share, 1 - share)
 
@@ -410,6 +414,20 @@ def noise_of(sizes, shares, weights, errors, seed, draws=2000):
     return sum(weight * np.nan_to_num(span) for weight, span in zip(weights, spans, strict=False))
 
 
+def cut_near(values, end):
+    """The cut between the two neighbours of a number: the one below it, where all are whole, else the roundest."""
+    at = np.searchsorted(values, end, "right")
+    if not 0 < at < len(values) or (values == np.floor(values)).all():
+        return values[max(at - 1, 0)]
+    low, high = values[at - 1 : at + 1]
+    power = math.floor(math.log10(max(abs(low), abs(high)))) + 1
+    for step in (k * 10.0**one for one in range(power, power - 17, -1) for k in ((5, 2.5, 1) if one < 0 else (5, 1))):
+        edge = float(f"{round((low + high) / 2 / step) * step:.15g}")
+        if low <= edge <= high:
+            return edge if edge < high else low
+    return low
+
+
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
 class Skip(Exception):  # noqa: N818 - it is no error
     """Something that is not recomputed, and why."""
@@ -647,7 +665,7 @@ def disparity(inside, known, strata, bad, z=1.96):
     return (gap, gap - below, gap + above) if parts else (math.nan,) * 3
 
 
-def alike(table, columns, rows):
+def places_of(table, columns, rows):
     """Rows as points, of which those of like people are near: numbers in standard deviations, categories 1 apart."""
     points = [np.zeros(rows.sum())]
     for name in columns:
@@ -701,6 +719,7 @@ class Recomputed:
         self.audited = ~np.isnan(self.y) & self.complete
         self.drawn = table.rows > self.spec["large_rows"]
         self.by_person, self.name = self.spec["split"]["key"] is not None, report["bias_variable"]["name"]
+        self.whose = self.numbered()
         searched = report.get("worst_groups") or {}
         self.attempt(self.rows)
         for at, part in (("worst_groups", searched), ("worst_groups.raw", searched.get("raw") or {})):
@@ -717,7 +736,6 @@ class Recomputed:
         self.attempt(self.intersections, report.get("slices") or {"slices": []})
         self.attempt(self.of_intersections, report.get("slices") or {})
         self.attempt(self.columns)
-        self.attempt(self.calibration, report.get("calibration") or {"facets": []})
         self.attempt(self.characteristics, report.get("characteristics"))
         self.attempt(self.tree)
         self.attempt(self.of_proxies)
@@ -733,6 +751,8 @@ class Recomputed:
         self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
         for i, facet in enumerate((report.get("groups") or {}).get("facets", [])):
             self.attempt(self.metrics, f"groups.facets[{i}]", facet, report["groups"])
+        if report.get("calibration"):
+            self.attempt(self.calibration, report["calibration"])
         self.limits()
 
     def attempt(self, check, *given, **named):
@@ -907,30 +927,149 @@ class Recomputed:
             self.each("test rows", f"slices.lattice[{i}]", node | {"n_a and n_b": told["test_rows"]}, **mine)
 
     def calibration(self, told):
-        """How right the score is for the declared groups and those that a search found: all of it, and by tenths."""
-        groups = [
-            (f"facets[{f}].groups[{g}]", x) for f, one in enumerate(told["facets"]) for g, x in enumerate(one["groups"])
-        ]
-        groups += [(f"groups[{g}]", x) for g, x in enumerate(told.get("groups") or [])]
-        if not groups or self.by_person or told["drawn"]:
-            raise Skip("calibration of persons, of drawn rows, or of nobody")
+        """How right the score is for declared groups, all of it and by tenths; then for those that a search found."""
         score = self.table.numbers(told["score"])
         label = self.table.positive(told["label"], self.spec["bias_variable"]["positive"])
-        known = ~np.isnan(score + label)
-        for at, group in groups:
+        known, z = ~np.isnan(score + label), z_of(told["alpha"])
+        for f, facet in enumerate(told["facets"]):
+            of_facet = known & self.table.known(*facet["columns"])
+            for g, group in enumerate(facet["groups"]):
+                at, inside = f"calibration.facets[{f}].groups[{g}]", known & self.table.holding(group["conditions"])
+                self.scored(at, group, inside, of_facet, score, label)
+                if group["gap"] is not None:
+                    who = self.report["groups"]["facets"][f]["groups"][g]["group"]
+                    self.each("calibration", at, group, 1e-6, **self.at_once[facet_name(facet), who, "calibration_gap"])
+                for i, one in enumerate(group.get("bins") or []):
+                    here = inside & ((score * 10).clip(max=9).astype(int) == int(min(one["mean_score"] * 10, 9)))
+                    limits = wilson(int(label[here].sum()), int(here.sum()), z)
+                    mine = ends(limits, ("share_positive", "low", "high"))
+                    mine |= {"rows": here.sum(), "mean_score": score[here].mean() if here.any() else math.nan}
+                    self.each("calibration", f"{at}.bins[{i}]", one, 1e-6, **mine)
+        if told.get("everybody"):
+            self.attempt(self.miscalibrated, told, score, label, known)
+
+    def scored(self, at, group, inside, among, score, label):
+        """Rows of a group, its mean score, and the share of them that is positive."""
+        mine = {"rows": inside.sum(), "share": inside.sum() / among.sum()}
+        if inside.any() and group["gap"] is not None:
+            mine |= {"mean_score": score[inside].mean(), "share_positive": label[inside].mean()}
+            mine["gap"] = mine["share_positive"] - mine["mean_score"]
+        self.each("calibration", at, group, 1e-6, **mine)
+
+    def miscalibrated(self, told, score, label, known):
+        """Everybody, and people for whom the score is off for sure; what is ruled out for all others.
+
+        The end of an interval that is farther from 0 is that of the group alone; the other one, and the p-value, are
+        drawn, so that only the nearest of them is known: it is what is said to be confirmed.
+        """
+        drawn, people = self.drawn_rows(), self.whose
+        known, rows, settings = known & drawn, int((known & drawn).sum()), self.spec["worst_groups"] or {}
+        mine = {"rows": rows, "left_out": int((drawn & ~known).sum()), "min_share": settings.get("min_share", 0.01)}
+        self.each("calibration", "calibration", told, **mine)
+        listed = [("calibration.everybody", told["everybody"])]
+        listed += [(f"calibration.groups[{g}]", x) for g, x in enumerate(told["groups"])]
+        sure, gaps, chance = [], [], told["alpha"] / 2
+        draws = max(settings.get("permutations", 199), math.ceil(1 / chance - 1e-9) - 1) + 1
+        for at, group in listed:
             inside = known & self.table.holding(group["conditions"])
-            among = known & self.table.known(*(c["column"] for c in group["conditions"])) if "facets" in at else known
-            mine = {"rows": inside.sum(), "share": inside.sum() / among.sum()}
-            if inside.any() and group["gap"] is not None:
-                mine |= {"mean_score": score[inside].mean(), "share_positive": label[inside].mean()}
-                mine["gap"] = mine["share_positive"] - mine["mean_score"]
-            self.each("calibration", f"calibration.{at}", group, 1e-6, **mine)
-            for i, one in enumerate(group.get("bins") or []):
-                here = inside & ((score * 10).clip(max=9).astype(int) == int(min(one["mean_score"] * 10, 9)))
-                limits = wilson(int(label[here].sum()), int(here.sum()), z_of(told["alpha"]))
-                mine = ends(limits, ("share_positive", "low", "high"))
-                mine |= {"rows": here.sum(), "mean_score": score[here].mean() if here.any() else math.nan}
-                self.each("calibration", f"calibration.{at}.bins[{i}]", one, 1e-6, **mine)
+            self.scored(at, group, inside, known, score, label)
+            self.cut_between(at, group["conditions"], known)
+            apart, n = label[inside] - score[inside], inside.sum()
+            low, high = gap_limits(
+                label[inside].mean(),
+                score[inside].mean(),
+                apart.var(ddof=1),
+                n / self.alike(apart, inside),
+                told["alpha"],
+            )
+            far = (
+                {"low": low, "high": high}
+                if group["p_value"] is None
+                else {"high": high}
+                if group["gap"] > 0
+                else {"low": low}
+            )
+            if group["p_value"] is not None:
+                far["p_value"] = min(round(group["p_value"] * draws) / draws, chance)
+            self.each("calibration", at, group, 1e-6, **far)
+            sure.append(max(group["low"], -group["high"], 0.0))
+            gaps.append((group["share"], abs(apart.mean())))
+        persons = rows if people is None else len({*people[known]})
+        least = max(told["min_share"], told["min_rows"] / persons)
+        named = [one.get(name) for one in self.spec["gate"] for name in ("min_share", "ruled_out_from")]
+        shares = [least, *(x for x in {0.02, 0.05, 0.1, 0.2, 0.5, *filter(None, named)} if x > least)]
+        smaller = math.inf
+        for i, one in enumerate(told["ruled_out"]):
+            mine = {"rows": rows, "max_conditions": 4, "max_share": min(0.9, 1 - told["min_rows"] / persons)}
+            mine |= {
+                "min_share": min(shares, key=lambda x: abs(x - one["min_share"])),
+                "confirmed_difference": max(sure),
+            }
+            mine["found_difference"] = max(gap for share, gap in gaps if share >= one["min_share"])
+            self.each("calibration", f"calibration.ruled_out[{i}]", one, 1e-6, **mine)
+            self.attempt(self.not_farther, f"calibration.ruled_out[{i}]", one, score, label, known, chance)
+            self.each(
+                "calibration",
+                f"calibration.ruled_out[{i}]",
+                {"falls": True},
+                falls=one["largest_difference"] <= smaller,
+            )
+            smaller = one["largest_difference"]
+        nearest = max(range(len(sure)), key=sure.__getitem__)
+        if nearest and told["ruled_out"]:
+            at, group = listed[nearest]
+            sign, end = (1, "low") if group["gap"] > 0 else (-1, "high")
+            self.each("calibration", at, group, **{end: sign * told["ruled_out"][0]["confirmed_difference"]})
+
+    def not_farther(self, at, one, score, label, known, chance):
+        """The bound of the group that words name: Wilson's of its events less its mean chance, or of what is not."""
+        inside = known & self.described(one["words"])
+        n, y, s = inside.sum(), label[inside].mean(), score[inside].mean()
+        reach, whose = -float(special.ndtri(chance)), self.whose
+        if whose is not None:
+            persons = len({*whose[inside]})
+            reach = float(special.stdtrit(2 ** int(math.log2(persons)) - 1, 1 - chance))
+            apart = (label - label[known].mean())[known]
+            reach *= math.sqrt(self.alike(apart, known))
+        bounds = [wilson(share * n, n, reach)[2] - mean for share, mean in ((y, s), (1 - y, 1 - s))]
+        self.each("calibration", at, one, 1e-6, largest_difference=max(0.0, *bounds))
+
+    def alike(self, apart, inside):
+        """Design effect of a sum of rows' distances: of persons' sums over those of the rows (Liang and Zeger 1986)."""
+        if self.whose is None or not apart.any():
+            return 1.0
+        return max(1.0, (np.bincount(self.whose[inside], apart) ** 2).sum() / (apart**2).sum())
+
+    def cut_between(self, at, conditions, known):
+        """Where intervals of a search end: at a value of whole numbers, else at the roundest number before the next."""
+        for c, one in enumerate(conditions):
+            seen = self.table.columns[one["column"]][known & self.table.known(one["column"])]
+            for end in ("low", "high") if one["kind"] == "interval" else ():
+                if one[end] is not None:
+                    mine = cut_near(np.unique(seen.astype(float)), one[end])
+                    self.each("people found", f"{at}.conditions[{c}]", one, 1e-15, **{end: mine})
+
+    def described(self, words):
+        """The rows that words such as "age 30 to 40 and town is a, b or missing" name."""
+        columns = sorted(self.table.columns, key=len, reverse=True)
+        starts, inside = "|".join(map(re.escape, columns)), np.ones(self.table.rows, dtype=bool)
+        for part in re.split(rf" and (?=(?:{starts}) )", words):
+            name = next((one for one in columns if part.startswith(f"{one} ")), None)
+            text, known = part.removeprefix(f"{name} "), name and self.table.known(name)
+            span = name and SPAN.fullmatch(text.removesuffix(" or missing").replace(",", ""))
+            values = re.fullmatch("is (not |neither )?(.+)", text)
+            if span and not text.startswith("is "):
+                met = self.between(name, span) | (~known if text.endswith(" or missing") else False)
+            elif values:
+                named = {*re.split(", | or | nor ", values[2])}
+                levels = {str(x) for x in self.table.columns[name][known]}
+                if not named <= levels | {"missing"}:
+                    raise Skip("people in words whose values cannot be told apart")
+                met = (self.table.among(name, named) | (~known if "missing" in named else False)) != bool(values[1])
+            else:
+                raise Skip("people in words that name no column")
+            inside &= met
+        return inside
 
     def characteristics(self, told):
         """By each value of a profiling column: who was right to be found, who is selected, and whom it burdens."""
@@ -975,13 +1114,16 @@ class Recomputed:
             x = self.table.numbers(name)
             return np.where(np.isnan(x) | ~self.complete, math.nan, (x > cut) == ("above" in text or ">" in text))
         if span and span[0] and not any(isinstance(one, (str, bool)) for one in x):
-            ends_of_span = {key: float(value) for key, value in span.groupdict().items() if value}
-            met = {"least": np.greater_equal, "at_least": np.greater_equal, "above": np.greater}
-            inside = [met.get(key, np.less_equal)(x.astype(float), end) for key, end in ends_of_span.items()]
-            return np.where(self.complete & self.table.known(name), np.all(inside, axis=0), math.nan)
+            return np.where(self.complete & self.table.known(name), self.between(name, span), math.nan)
         if not self.table.among(name, [text]).any():
             raise Skip("characteristics in words that leave their limits open")
         return np.where(self.complete, self.table.positive(name, text), math.nan)
+
+    def between(self, name, span):
+        """Rows whose number lies in an interval in words."""
+        met = {"least": np.greater_equal, "at_least": np.greater_equal, "above": np.greater}
+        x, of_span = self.table.numbers(name), {key: float(value) for key, value in span.groupdict().items() if value}
+        return np.all([met.get(key, np.less_equal)(x, end) for key, end in of_span.items()], axis=0)
 
     def tree(self):
         """Each part of the clusters' tree from its own parts, and each cluster as the part that became it."""
@@ -1401,7 +1543,9 @@ class Recomputed:
         cells, total = [counted(label, said, inside) for inside in masks], counted(label, said, known)
         turn = {"TP": "TN", "FP": "FN", "FN": "FP", "TN": "TP"} if told["favourable"] == "negative" else {}
         good = [Counter({turn.get(x, x): n for x, n in one.items()}) for one in cells]  # positive is favourable
-        people, outcomes = self.people_of(masks), cells_of(label, said, known)
+        groups_of = sum(i * one for i, one in enumerate(masks, 1))
+        people = None if self.whose is None else self.whose * (len(masks) + 1) + groups_of  # of each in each group
+        outcomes = cells_of(label, said, known)
         sizes = [int(one.sum()) if people is None else len({*people[one]}) for one in masks]
         enough, few = [size >= told["min_rows"] for size in sizes], np.array([shrink(people, one) for one in masks])
         judged = max(sum(enough), 1)
@@ -1513,7 +1657,7 @@ class Recomputed:
                     for k in (1, judged) if people is None else ():
                         alone_and_all[k][name] = disparity(inside, known, strata, bad, z_of(alpha, k))[1:]
             if spec["similar_by"] and said is not None and people is None and not self.drawn and a.total() >= 5:
-                plus, minus, n = flip_test(alike(table, spec["similar_by"], known), inside[known], said[known])
+                plus, minus, n = flip_test(places_of(table, spec["similar_by"], known), inside[known], said[known])
                 plus, minus = (minus, plus) if turn else (plus, minus)
                 mine["FT"] = (plus - minus) / n
                 for k in (1, judged):
@@ -1535,12 +1679,17 @@ class Recomputed:
                     self.each, "Clarify's metrics", where, stated, TOLERANCE if people is None else 1e-6, **value
                 )
 
-    def people_of(self, masks):
-        """A number of each row's person in its group; None where each row is a person."""
+    def numbered(self):
+        """A number of each row's person; None where each row is a person."""
         if not self.by_person:
             return None
-        numbers = np.unique([str(x) for x in self.table.columns[self.spec["split"]["key"]]], return_inverse=True)[1]
-        return numbers * (len(masks) + 1) + sum(i * one for i, one in enumerate(masks, 1))
+        return np.unique([str(x) for x in self.table.columns[self.spec["split"]["key"]]], return_inverse=True)[1]
+
+    def drawn_rows(self):
+        """Which rows the searches of a large table see."""
+        if self.drawn:
+            raise Skip("searches of drawn rows")
+        return np.ones(self.table.rows, dtype=bool)
 
     def among(self, rate, inside, outcomes, people, turn):
         """How many persons a rate of a group is of."""
