@@ -7,6 +7,7 @@ Exit code: 0 if all that was recomputed agrees, 1 if something differs, 2 if a f
 """
 
 import csv
+import hashlib
 import json
 import math
 import re
@@ -21,6 +22,7 @@ import numpy as np
 from scipy import optimize, spatial, special, stats
 
 TOLERANCE = 1e-9  # of the larger of two numbers
+WHOLE = re.compile(r"\s*[+-]?\d+\s*")
 MISSING = re.compile(r"|#N/A( N/A)?|#NA|-?1\.#(IND|QNAN)|-?(NaN|nan)|<NA>|N/A|n/a|NA|NULL|null|None")
 NUMBER, PADDED = re.compile(r"\s*[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?\s*"), re.compile(r"\s*[+-]?0\d")
 SPAN = re.compile(  # an interval of numbers in words, of which thousands have commas
@@ -444,7 +446,7 @@ class Table:
                 file.seek(0)
                 header, *more = (row for row in csv.reader(file, delimiter=separator) if row)
             rows += more
-        self.rows, self.columns, self.looked_up = len(rows), {}, {}
+        self.rows, self.columns, self.looked_up, self.whole = len(rows), {}, {}, set()
         for name, texts in zip(header, zip(*rows, strict=True), strict=True):
             known = {x for x in texts if not MISSING.fullmatch(x)} if given is None else {*texts} - {"", *given}
             levels = {x: x for x in known}
@@ -453,6 +455,7 @@ class Table:
             elif {x.lower() for x in known} <= {"true", "false"}:
                 levels = {x: x.lower() == "true" for x in known}
             self.columns[name] = np.array([levels.get(x) for x in texts], dtype=object)
+            self.whole |= {name} if len(known) == len({*texts}) and all(map(WHOLE.fullmatch, known)) else set()
 
     def known(self, *names):
         return np.all(
@@ -498,8 +501,110 @@ class Table:
             inside &= met.astype(bool)
         return inside
 
+    def hashes(self, name, kind):
+        """A hash of each value: of numbers their bits, of what is a category its text; as pandas has them."""
+        column = self.columns[name]
+        if kind == "categorical" or self.once(name, "texts", lambda x: any(isinstance(one, str) for one in x)):
+            of_text = {x: siphash(str(x)) for x in self.once(name, "values", lambda x: {*x} - {None})}
+            hashes = scattered(np.array([of_text.get(x, 0) for x in column], dtype=np.uint64))
+            return np.where(self.known(name), hashes, np.uint64(2**64 - 1))
+        if kind != "numeric" and name in self.whole:
+            return scattered(column.astype(np.int64).view(np.uint64))
+        if kind != "numeric" and all(isinstance(x, bool) for x in column):
+            return scattered(column.astype(np.uint64))
+        return scattered((column.astype(float) + 0.0).view(np.uint64))  # + 0.0: there is one zero
 
-# 3. What is measured of each person (docs/methods.md, "What is measured") -------------------------------------------
+    def row_hashes(self, kinds, **more):
+        """A hash of the content of each row, of columns of these kinds and of more numbers that each row has.
+
+        It decides which rows are drawn: the same ones, whatever order they come in.
+        """
+        columns = {}
+        for name, kind in kinds.items():
+            columns[name] = self.once(name, kind, lambda _, name=name, kind=kind: self.hashes(name, kind))
+        columns |= {name: scattered((values + 0).view(np.uint64)) for name, values in more.items()}
+        return together([columns[name] for name in sorted(columns)], self.rows)
+
+
+# 3. Which rows are drawn: by hashes of their content (docs/methods.md) ----------------------------------------------
+def siphash(text):
+    """SipHash-2-4 (Aumasson and Bernstein 2012) of a text in UTF-8, with the key that pandas has."""
+    data, all_bits = text.encode(), 2**64 - 1
+    keys = [int.from_bytes(b"0123456789123456"[i : i + 8], "little") for i in (0, 8, 0, 8)]
+    names = (b"somepseu", b"dorandom", b"lygenera", b"tedbytes")
+    v = [key ^ int.from_bytes(name, "big") for key, name in zip(keys, names, strict=True)]
+
+    def rounds(times):
+        a, b, c, d = v
+        for _ in range(times):
+            a, c = (a + b) & all_bits, (c + d) & all_bits
+            b, d = (b << 13 | b >> 51) & all_bits ^ a, (d << 16 | d >> 48) & all_bits ^ c
+            a, c = (a << 32 | a >> 32) & all_bits, (c + b) & all_bits
+            a = (a + d) & all_bits
+            b, d = (b << 17 | b >> 47) & all_bits ^ c, (d << 21 | d >> 43) & all_bits ^ a
+            c = (c << 32 | c >> 32) & all_bits
+        v[:] = a, b, c, d
+
+    data += bytes(7 - len(data) % 8) + bytes([len(data) % 256])
+    for i in range(0, len(data), 8):
+        word = int.from_bytes(data[i : i + 8], "little")
+        v[3] ^= word
+        rounds(2)
+        v[0] ^= word
+    v[2] ^= 255
+    rounds(4)
+    return v[0] ^ v[1] ^ v[2] ^ v[3]
+
+
+def scattered(x):
+    """The last steps of SplitMix64 (Steele, Lea and Flood 2014): of each number another one that looks random."""
+    x = (x ^ x >> np.uint64(30)) * np.uint64(0xBF58476D1CE4E5B9)
+    x = (x ^ x >> np.uint64(27)) * np.uint64(0x94D049BB133111EB)
+    return x ^ x >> np.uint64(31)
+
+
+def mixed(x):
+    """SplitMix64, all of it."""
+    return scattered(x + np.uint64(0x9E3779B97F4A7C15))
+
+
+def together(hashes, rows):
+    """Of the hashes of each row one, as Python hashed tuples until version 3.8."""
+    out, factor, left = np.full(rows, 0x345678, dtype=np.uint64), 1000003, len(hashes)
+    for one in hashes:
+        out = (out ^ one) * np.uint64(factor)
+        factor += 82520 + 2 * left
+        left -= 1
+    return out + np.uint64(97531)
+
+
+def occurrences(hashes):
+    """How many of the same stand before each."""
+    order = np.argsort(hashes, kind="stable")
+    begins = np.flatnonzero(np.diff(hashes[order], prepend=hashes[order][:1] + np.uint64(1)))
+    out = np.empty(len(hashes), dtype=np.uint64)
+    out[order] = np.arange(len(hashes)) - np.repeat(begins, np.diff(begins, append=len(hashes)))
+    return out
+
+
+def by_hash(numbers, share, seed):
+    """The rows whose random numbers, other ones for each seed, are among the least: about such a share of them."""
+    drawn = mixed(numbers ^ mixed(np.array([seed], dtype=np.uint64)))
+    return (drawn >> np.uint64(11)) < math.ceil(share * 2.0**53)
+
+
+def stratified(y, share, seed, apart):
+    """A share of the rows with each value of y, or from each tenth of many values; of those without one, too."""
+    values = np.unique(y[~np.isnan(y)])
+    values = np.unique(np.quantile(y[~np.isnan(y)], np.arange(1, 10) / 10)) if len(values) > 10 else values
+    strata = np.where(np.isnan(y), -1 if apart else 1, np.searchsorted(values, y, side="right") if apart else 0)
+    draw, test = np.random.default_rng(seed), np.zeros(len(y), dtype=bool)
+    for rows in (np.flatnonzero(strata == one) for one in np.unique(strata)):
+        test[draw.permutation(rows)[: round(share * len(rows))]] = True
+    return test
+
+
+# 4. What is measured of each person (docs/methods.md, "What is measured") -------------------------------------------
 def bias_variable(table, b):
     """The bias variable of each row, not a number where it has none; and how many have none for which reason."""
     derive, out = b["derive"], []
@@ -529,14 +634,16 @@ def places(table, b, derive):
         lists.setdefault(table.columns[query][i] if query else "", []).append(i)
     nowhere = lists.pop(None, [])
     for rows in lists.values():
-        place, (_, ties) = stats.rankdata(score[rows], "ordinal"), np.unique(score[rows], return_inverse=True)
+        rows = np.array(rows)[np.argsort(score[rows], kind="stable")]
+        place, begins = np.arange(1, len(rows) + 1), np.flatnonzero(np.diff(score[rows], prepend=-math.inf))
         worth = {"top_k": place <= (b["k"] or 10), "exposure": 1 / np.log2(1 + place), "position": place}[derive]
-        worth = (np.bincount(ties, worth) / np.bincount(ties))[ties]
-        y[rows] = math.nan if query and len(rows) == 1 else worth - (worth.mean() if query else 0)
+        ties = np.diff(begins, append=len(rows))
+        worth = np.repeat(np.add.reduceat(worth.astype(float), begins) / ties, ties)
+        y[rows] = math.nan if query and len(rows) == 1 else np.round(worth - worth.mean(), 12) if query else worth
     return y, [len(nowhere), sum(len(rows) == 1 for rows in lists.values())] if query else []
 
 
-# 4. Metrics of declared groups, from counts and, of scores, from rows -----------------------------------------------
+# 5. Metrics of declared groups, from counts and, of scores, from rows -----------------------------------------------
 def counted(label, said, inside):
     """True and false positives and negatives; of a column that there is not, nothing is positive."""
     return Counter(cells_of(label, said, inside)[inside].tolist())
@@ -706,7 +813,7 @@ def flip_limits(plus, minus, n, z):
     return min(max(p - q - reach, -1.0), gap), max(min(p - q + reach, 1.0), gap)
 
 
-# 5. What is held against the report ---------------------------------------------------------------------------------
+# 6. What is held against the report ---------------------------------------------------------------------------------
 class Recomputed:
     """What was recomputed, by kind; what differs; and what was not recomputed."""
 
@@ -721,7 +828,9 @@ class Recomputed:
         self.by_person, self.name = self.spec["split"]["key"] is not None, report["bias_variable"]["name"]
         self.whose = self.numbered()
         searched = report.get("worst_groups") or {}
+        self.divided = self.ranks = None
         self.attempt(self.rows)
+        self.attempt(self.divide)
         for at, part in (("worst_groups", searched), ("worst_groups.raw", searched.get("raw") or {})):
             groups = [*part.get("groups", []), *([part["unconfirmed"]] if part.get("unconfirmed") else [])]
             for i, group in enumerate(groups):
@@ -793,6 +902,88 @@ class Recomputed:
         mine = {"rows of both parts": self.audited.sum(), "mean of both parts": y[self.audited].mean()}
         out = [int(n) for n in (*self.out, (~np.isnan(y) & ~self.audited).sum()) if n]
         self.each("rows", "data", stated, rows=len(y), rows_audited=int(self.audited.sum()), rows_left_out=out, **mine)
+
+    def divide(self):
+        """Which rows are train rows and which are test rows; and the content hash of all of them."""
+        split, query = self.spec["split"], self.spec["bias_variable"]["query"]
+        data, split_told, bias = (self.report[name] for name in ("data", "split", "bias_variable"))
+        used = {one["name"]: one["kind"] for one in data["columns"] if one["role"] not in ("unused", "bias_variable")}
+        unused = {one["name"]: None for one in data["columns"] if one["role"] == "unused"}
+        carried = {name: None for name in self.carried() if name in unused}
+        persons, lists = (
+            {f"({what})": self.table.row_hashes({name: "categorical"})} if name else {}
+            for what, name in (("key", split["key"]), ("list", query))
+        )
+        at = (self.spec["local_bias"] or {}).get("embeddings")
+        numbers = {"(row)": np.arange(self.table.rows, dtype=float)} if isinstance(at, str) else {}
+        y = {"(bias variable)": self.y}
+        content = self.table.row_hashes(used, **y)
+        words, sums = content[self.complete], [str(self.complete.sum())]
+        for _ in range(4):
+            words = mixed(words)
+            sums.append(str(words.sum()))
+        mine = {"fingerprint": "sha256:" + hashlib.sha256(",".join(sums).encode()).hexdigest()}
+        ranks = self.table.row_hashes({**used, **carried}, **y, **persons, **lists)
+        drawn, test = np.zeros(self.table.rows, dtype=np.uint64), np.zeros(self.table.rows, dtype=bool)
+        drawn[self.complete] = mixed(mixed(ranks[self.complete]) + occurrences(ranks[self.complete]))
+        if split["method"] == "hash" or split["key"] or (split["method"] == "auto" and self.drawn):
+            people = persons["(key)"] if split["key"] else drawn
+            test = by_hash(people, split["test_size"], split["random_state"]) & self.complete
+        else:
+            rest = self.table.row_hashes(carried, **persons, **lists, **numbers)
+            order = np.flatnonzero(self.complete)[np.lexsort((rest[self.complete], content[self.complete]))]
+            test[order] = stratified(self.y[order], split["test_size"], split["random_state"], split["stratify"])
+        for part, rows in (("train", ~test), ("test", test)):
+            y = self.y[self.audited & rows]
+            mine |= {f"{part}_rows": len(y), f"{part}_mean": y.mean() if len(y) else math.nan}
+        is_alike = data["fingerprint"] == mine["fingerprint"] or math.isclose(bias["test_mean"], mine["test_mean"])
+        if not is_alike and not str(data["source"]).endswith((".csv", ".tsv", ".txt")):
+            raise Skip("which rows are tested: the values of the table were of another type than in a text")
+        self.each("rows", "data", data, fingerprint=mine["fingerprint"])
+        self.each("rows", "split", split_told, **{name: mine[name] for name in ("train_rows", "test_rows")})
+        means = {name: mine[name] for name in ("train_mean", "test_mean")}
+        self.each("rows", "bias_variable", bias, **means)
+        self.ranks, self.divided = drawn, test
+
+    def carried(self):
+        """Columns that make part of a row's content, though people are not told apart by them."""
+        spec, names = self.spec, [*self.spec["legitimate"], *(self.spec["characteristics"] or ())]
+        groups, bias, local = spec["groups"], spec["bias_variable"], spec["local_bias"] or {}
+        places_in = [(spec["slices"], "columns"), (spec["worst_groups"], "columns"), (spec["mitigation"], "group")]
+        places_in += [(spec["mitigation"], "score"), *((local, x) for x in ("group", "describe_by", "texts"))]
+        places_in += [(local, "embeddings")] if isinstance(local.get("embeddings"), list) else []
+        for one in (part[key] for part, key in places_in if part and part[key]):
+            names += [one] if isinstance(one, str) else one
+        of_numbers = bias["derive"] in ("absolute_error", "squared_error", "signed_error", "pinball_loss")
+        of_numbers |= bias["derive"] in ("top_k", "exposure", "position")
+        outcomes = [
+            None if groups["numbers"] else groups[x] or (None if of_numbers else bias[x])
+            for x in ("label", "prediction")
+        ]
+        calibrated = spec["worst_groups"] and groups["score"] and outcomes[0]
+        if calibrated or local.get("metric") == "auc":
+            names.append(groups["score"])
+        listed = None not in outcomes if spec["characteristics"] is None else spec["characteristics"]
+        return names + (outcomes if calibrated or local or spec["mitigation"] or listed else [])
+
+    @property
+    def test(self):
+        """For each row of the table whether it is a test row."""
+        if self.divided is None:
+            raise Skip("what is of the test rows, as it is not known which these are")
+        return self.divided
+
+    @property
+    def train(self):
+        """For each row of the table whether it is a train row; neither is one that is left out."""
+        return self.complete & ~self.test
+
+    def sample(self, rows):
+        """Of some rows of the table those that are drawn where it is large: so many with the lowest ranks."""
+        among = np.flatnonzero(rows & (self.train | self.test))
+        drawn = np.zeros(self.table.rows, dtype=bool)
+        drawn[among[np.argsort(self.ranks[among], kind="stable")[: self.spec["large_rows"]]]] = True
+        return drawn
 
     def people(self, where, group, before):
         """People whom a search found, against everybody else: what the search found, not how it searched."""
@@ -1853,7 +2044,7 @@ class Recomputed:
         return all(test["status"] == "tested" for _, test, _ in several), rejects
 
 
-# 6. From the top ----------------------------------------------------------------------------------------------------
+# 7. From the top ----------------------------------------------------------------------------------------------------
 def main(files):
     """Print, kind by kind, what was recomputed and agrees; then what differs, and what was not recomputed."""
     try:

@@ -23,6 +23,10 @@ import pytest
 from bdt_core.audit import audit
 from bdt_core.report.write import canonical_json
 from bdt_core.spec import parse_spec
+from bdt_core.table.ranks import row_hashes
+from bdt_core.table.sources import read_table
+from bdt_core.table.split import split_rows
+from bdt_core.table.validate import validate
 from tests.goldens.audits import AUDITS, people
 from tests.goldens.frozen import FOLDER
 
@@ -301,6 +305,51 @@ def test_a_cell_that_is_changed_in_the_table_is_found(
         changed.to_csv(tmp_path / "changed.csv", index=False)
         table = program.Table([tmp_path / "changed.csv"], report["spec"]["source"])
         assert program.Recomputed(report, table).differing, (column, int(row))
+
+
+_SPLITS: dict[str, Report] = {
+    "by row": {},
+    "without strata": {"split": {"stratify": False, "random_state": 3}},
+    "by hash": {"split": {"method": "hash", "test_size": 0.3}},
+    "by person": {"split": {"key": "person"}},
+    "of numbers in lists": {"bias_variable": {"derive": "exposure", "prediction": "score", "query": "person"}},
+    "of complete rows": {"missing": "drop", "bias_variable": {"column": "grade"}},
+    "of a large table": {"large_rows": 1_000, "groups": {"score": "score", "facets": ["sex"], "stratum": "job"}},
+    "of a large table, by person": {"large_rows": 1_000, "split": {"key": "person", "random_state": 9}},
+}
+
+
+@pytest.mark.parametrize("name", _SPLITS)
+def test_the_test_rows_are_those_of_the_audit(name: str, program: Any, tmp_path: Path) -> None:
+    """Also where many rows are alike, and differ in what is only carried along."""
+    frame, file = people(3_000, 90, gaps=True), tmp_path / "people.csv"
+    frame["age"] = frame["age"] // 20 * 20 - 20.5 * (frame["age"] > 70)
+    frame["income"] = frame["income"].round(-2)
+    frame["granted"] = frame["granted"].where(frame["visits"] < 9)  # a whole number is a float where some are missing
+    frame["flag"] = frame["contract"] == "open"
+    frame.to_csv(file, index=False)
+    spec = parse_spec({
+        "name": "split",
+        "source": {"path": str(file)},
+        "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+        "features": {"include": ["age", "income", "visits", "town"], "kinds": {"visits": "categorical"}},
+        "protected": ["sex", "flag"],
+        "clustering": None, "slices": None, "worst_groups": None,
+        **_SPLITS[name],
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    recomputed = program.Recomputed(report, program.Table([file], report["spec"]["source"]))
+    assert recomputed.differing == []
+    table = validate(read_table(spec.source), spec)
+    ours = split_rows(table, spec.split)
+    roles = {one.name: one.kind for one in ours[0].columns if one.role not in ("unused", "bias_variable")}
+    hashes = recomputed.table.row_hashes(roles, **{"(bias variable)": recomputed.y})
+    for part, rows in zip(ours, (recomputed.train, recomputed.test), strict=True):
+        assert sorted(row_hashes(part.frame[part.used])) == sorted(hashes[rows])
+        drawn = part.sample(spec.large_rows)
+        if drawn.is_large:
+            assert len(drawn.frame) == min(1_000, rows.sum())
+            assert sorted(row_hashes(drawn.frame[part.used])) == sorted(hashes[recomputed.sample(rows)])
 
 
 _NUMBERS = {"label": "asked", "prediction": "offered"}
