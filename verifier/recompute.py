@@ -13,12 +13,13 @@ import math
 import re
 import sys
 from collections import Counter
-from functools import cache
+from functools import cache, partial
 from itertools import combinations, pairwise, permutations, product
+from operator import mul
 from pathlib import Path
 
 import numpy as np
-from scipy import optimize, special, stats
+from scipy import optimize, spatial, special, stats
 
 TOLERANCE = 1e-9  # of the larger of two numbers
 WHOLE = re.compile(r"\s*[+-]?\d+\s*")
@@ -38,6 +39,8 @@ CRITERIA = """demographic_parity selection_rate, four_fifths selection_rate, equ
     predictive_equality false_positive_rate, equalized_odds true_positive_rate false_positive_rate,
     predictive_parity positive_predictive_value, accuracy_equality accuracy"""  # the rates that are to be equal
 CRITERIA = {name: rates for name, *rates in map(str.split, CRITERIA.split(","))}
+CRITERIA |= {"treatment_equality": ["false_negative_share"], "calibration": ["prevalence"]}
+SHARES = {"false_negative_share": ["FN", "FN FP"], "f1_share": ["TP", "TP FP FN"]}  # with which something else rises
 CLARIFY = """DPL prevalence, DPPL selection_rate, RD true_positive_rate, AD accuracy, SD true_negative_rate,
     DAR positive_predictive_value, DRR negative_predictive_value"""  # others less group; SD and DRR: group less others
 CLARIFY = dict(map(str.split, CLARIFY.split(",")))
@@ -47,6 +50,14 @@ WIDENED = {"any_cluster", "worst_slice", "local_bias", "four_fifths", "numeric_m
 
 
 # 1. Formulas; z is a quantile of the normal distribution ------------------------------------------------------------
+def facet_name(facet):
+    return " & ".join(facet["columns"])
+
+
+def odds_of(share):
+    return ratio(share, 1 - share)
+
+
 def z_of(alpha, statements=1):
     """For two-sided intervals, of which so many are to hold at once (Bonferroni)."""
     return -float(special.ndtri(alpha / statements / 2))
@@ -105,11 +116,11 @@ def koopman(x, n, y, m, z):
 @cache
 def mover(x, n, y, m, z):
     """Limits of a ratio of two rates from Wilson's of each."""
-    return quotient(*wilson(x, n, z), *wilson(y, m, z))
+    return over(*wilson(x, n, z), *wilson(y, m, z))
 
 
-def quotient(a, a_low, a_high, b, b_low, b_high):
-    """Limits of a / b from those of each, none of them negative, by MOVER-R (Donner and Zou 2012)."""
+def over(a, a_low, a_high, b, b_low, b_high):
+    """Limits of a ratio from those of each side, joined by MOVER-R (Donner and Zou 2012)."""
 
     def parts(p, q):  # p of the numerator, q of the denominator
         return p * (2 * a - p), q * (2 * b - q)
@@ -119,9 +130,8 @@ def quotient(a, a_low, a_high, b, b_low, b_high):
     return low, (product + math.sqrt(max(product**2 - top * bottom, 0))) / bottom if b_low > 0 else math.inf
 
 
-def for_all(cells, rate, reference, alpha):
+def for_all(counts, reference, alpha):
     """The quantile for all comparisons of groups: with one of them Dunnett's (1955), with the rest Šidák's (1967)."""
-    counts = [of(rate, one) for one in cells]
     variances = [(x + 1) * (n - x + 1) / (n + 2) ** 3 if n else math.nan for x, n in counts]
     usable = [v for i, v in enumerate(variances) if i != reference and v > 0]
     if reference is None or not usable or math.isnan(variances[reference]):
@@ -149,11 +159,19 @@ def for_pairs(groups, alpha):
     return optimize.brentq(missed, 1.0, 10.0, xtol=1e-13)
 
 
-def span_of(counts, what, alpha):
-    """The largest difference or the smallest ratio of rates, each x of n, with limits from those of all pairs."""
-    rates, z = [x / n for x, n in counts], for_pairs(len(counts), alpha)
-    least, most, of_pair = min(rates), max(rates), newcombe if what == "difference" else mover
-    limits = [of_pair(*one, *other, z)[-2:] for one, other in permutations(counts, 2)]
+def span_of(counts, what, alpha, changes=None):
+    """The largest difference or the smallest ratio of rates, each x of n, or of what rises with them."""
+    z = for_pairs(len(counts), alpha)
+    changes = changes or [float] * len(counts)
+    return spread_of([tuple(map(change, wilson(*one, z))) for one, change in zip(counts, changes, strict=True)], what)
+
+
+def spread_of(groups, what):
+    """The largest difference or the smallest ratio of groups' values, with limits from those of all pairs."""
+    (least, most), of_pair = (f(one[0] for one in groups) for f in (min, max)), joined if what == "difference" else over
+    if math.isinf(most):
+        return (math.inf, 0.0, math.inf) if what == "difference" else (0.0, 0.0, 1.0)
+    limits = [of_pair(*one, *other) for one, other in permutations(groups, 2)]
     low, high = (max(one) for one in zip(*limits, strict=True))
     if what == "difference":
         return most - least, max(low, 0.0), high
@@ -243,7 +261,7 @@ def equal_rates(counts):
     rate = ratio(x.sum(), n.sum())
     if len(n) < 2 or rate in (0, 1):
         return None if len(n) < 2 else 1.0
-    usual = min(n) * min(rate, 1 - rate) >= 5
+    usual = min(n) * min(rate, 1 - rate) >= 5 or any(n % 1 + x % 1)  # or rows that are worth less than whole ones
     return float(stats.chi2.sf(((x - n * rate) ** 2 / n).sum() / rate / (1 - rate), len(n) - 1)) if usual else None
 
 
@@ -286,26 +304,177 @@ def benjamini_hochberg(p_values):
 
 def student(x, alpha):
     """A mean with Student's limits."""
-    reach = float(special.stdtrit(len(x) - 1, 1 - alpha / 2) * np.std(x, ddof=1)) / math.sqrt(len(x))
-    return x.mean(), x.mean() - reach, x.mean() + reach
+    return x.mean(), *around(x.mean(), np.var(x, ddof=1), len(x), alpha)
 
 
-def area(x, y, alpha):
-    """The area under the curve of counts x of ordered values over counts y (Mann and Whitney 1947), and its limits.
+def around(mean, variance, n, alpha):
+    """Student's limits of a mean of as much as n rows."""
+    reach = float(special.stdtrit(n - 1, 1 - alpha / 2)) * math.sqrt(max(variance, 0.0) / n)
+    return mean - reach, mean + reach
 
-    Wilson's for as many rows as DeLong's variance (1988) is worth (Mee 1990), towards the rows of the smaller side
-    (Birnbaum and Klose 1957) where few rows lie on the wrong side.
+
+def shrink(people, rows, events=None):
+    """What counts of rows are divided by to be those of different persons, where persons have several rows.
+
+    The variance between persons over that of as many different ones (Liang and Zeger 1986; Rao and Scott 1992), and
+    what Student's t is wider than the normal where they are few. Without events, or where all rows are events or none
+    is, a person's rows count as all alike.
     """
-    x, y = np.asarray(x, dtype=float), np.asarray(y, dtype=float)
-    n, m = x.sum(), y.sum()
-    above, below = (np.cumsum(y) - y / 2) / m, 1 - (np.cumsum(x) - x / 2) / n
-    value, fewest = float(x @ above / n), min(n, m)
-    spreads = [(of @ (at - of @ at / k) ** 2) / (k - 1) / k for of, at, k in ((x, above, n), (y, below, m)) if k > 1]
-    rows, wrong = fewest, fewest * min(value, 1 - value)
-    if len(spreads) == 2 and sum(spreads) > 1e-18 and wrong > 0:
-        worth = max(value * (1 - value) / sum(spreads), fewest)
-        rows = worth ** (wrong / (wrong + 0.5)) * fewest ** (0.5 / (wrong + 0.5))
-    return value, *wilson(value * rows, rows, z_of(alpha))[1:]
+    if people is None or not rows.any():
+        return 1.0
+    there, whose, of_each = np.unique(people[rows], return_inverse=True, return_counts=True)
+    n = rows.sum()
+    effect = alike = (of_each**2).sum() / n
+    had = 0 if events is None else np.bincount(whose, events[rows])
+    rate = np.sum(had) / n
+    if 0 < rate < 1 and len(there) > 1:
+        between = ((had - rate * of_each) ** 2).sum() * len(of_each) / (len(of_each) - 1)
+        effect = between / (n * rate * (1 - rate))
+    wider = special.stdtrit(max(n / alike - 1, 1), 0.975) / special.ndtri(0.975)
+    return max(float(effect), 1.0) * float(wider) ** 2
+
+
+def gap_limits(share, mean, variance, n, alpha):
+    """Limits of a share less a mean score: the wider of Student's and of Wilson's (Hoeffding 1956)."""
+    _, low, high = wilson(share * n, n, z_of(alpha))
+    of_mean = around(share - mean, variance, n, alpha)
+    return min(of_mean[0], low - mean), max(of_mean[1], high - mean)
+
+
+def score_limits(y, s, alpha, occupied, per_row=1.0):
+    """Limits of metrics of scores (docs/worst-groups.md): Student's of means, Wilson's of shares of positives.
+
+    `occupied` is the largest number of tenths that any group has rows in (Šidák 1967); each row is worth `per_row`.
+    """
+    n, z, worth = len(y), z_of(alpha), len(y) * per_row
+    grow, bins = worth / (worth - 1), (s * 10).clip(max=9).astype(int)
+    brier, gap, mean = ((y - s) ** 2).mean(), y.mean() - s.mean(), s.mean()
+    fourth = low = high = 0.0
+    each = -float(special.ndtri((1 - (1 - alpha) ** (1 / occupied)) / 2))
+    for tenth in np.unique(bins):
+        here = bins == tenth
+        for label in (0, 1):  # the spread of squared errors, from mean and variance of the scores of a tenth and label
+            part = s[here & (y == label)]
+            apart, inner = (part.mean() - label, part.var()) if len(part) else (0.0, 0.0)
+            fourth += len(part) * (apart**4 + 6 * apart**2 * inner + 3 * inner**2) / n
+        _, *limits = wilson(y[here].sum() * per_row, here.sum() * per_row, each)
+        lower, upper = (end - s[here].mean() for end in limits)
+        low += here.sum() / n * max(0.0, lower, -upper)
+        high += here.sum() / n * max(abs(lower), abs(upper))
+    _, *limits = wilson(y.mean() * worth, worth, z)
+    out = {"calibration_error": (low, min(high, 1.0)), "observed_to_expected": [ratio(x, mean) for x in limits]}
+    out["mean_score"] = around(mean, s.var() * grow, worth, alpha)
+    out["brier_score"] = around(brier, (fourth - brier**2) * grow, worth, alpha)
+    for name in ("mean_score", "brier_score"):
+        out[name] = max(out[name][0], 0.0), min(out[name][1], 1.0)
+    return out | {"calibration_gap": gap_limits(y.mean(), mean, (brier - gap**2) * grow, worth, alpha)}
+
+
+def area_limits(y, s, alpha, people=None):
+    """Limits of the area under the curve: Wilson's for as many rows as its variance is worth (Mee 1990).
+
+    The variance is DeLong's (1988), of persons Obuchowski's (1997); near 0 and 1 the rows of the smaller group count
+    more, which bound it (Birnbaum and Klose 1957).
+    """
+    sides = s[y == 1], s[y == 0]
+    placed = []
+    for one, other in (sides, sides[::-1]):
+        ordered = np.sort(other)
+        placed.append(sum(np.searchsorted(ordered, one, side) for side in ("left", "right")) / 2 / len(other))
+    area, fewest = placed[0].mean(), min(map(len, placed))
+
+    def worth(variance, fewest):
+        if not (variance > 0 and 0 < area < 1):
+            return fewest
+        weight = fewest * min(area, 1 - area)
+        weight /= weight + 0.5
+        return max(area * (1 - area) / variance, fewest) ** weight * fewest ** (1 - weight)
+
+    rows = worth(sum(one.var(ddof=1) / len(one) for one in placed) if fewest > 1 else math.nan, fewest)
+    if people is not None:
+        whose = people[y == 1], people[y == 0]
+        variance, df, each = spread_by_person(*zip(whose, placed, strict=True))
+        rows = min(rows, worth(variance, min(each))) / (special.stdtrit(df, 1 - alpha / 2) / z_of(alpha)) ** 2
+    return wilson(area * rows, rows, z_of(alpha))[1:]
+
+
+def spread_by_person(*sides):
+    """Variance of a difference of means of (people, values), its degrees of freedom, and what rows of each side are.
+
+    A person adds his rows' distances from the mean of their side (Liang and Zeger 1986); Satterthwaite's degrees of
+    freedom; each side is worth so many rows of different persons if all rows of a person are alike (Kish 1965).
+    """
+    size = max(people.max() for people, _ in sides) + 1
+    total, weights, worth = np.zeros(size), np.zeros(size), []
+    for sign, (people, x) in zip((1, -1), sides, strict=True):
+        of_each, n = np.bincount(people, minlength=size), len(x)
+        there = (of_each > 0).sum()
+        own = np.bincount(people, x - x.mean(), size) / n
+        total += sign * math.sqrt(there / max(there - 1, 1)) * own
+        weights += (of_each / n) ** 2
+        worth.append(n**2 / (of_each**2).sum())
+    return (total**2).sum(), max(weights.sum() ** 2 / (weights**2).sum() - 1, 1.0), worth
+
+
+def binomials(uniform, n, chance):
+    """Binomial numbers from uniform ones, by inversion from the mode outwards: one more, one less (Kemp 1986)."""
+    most = np.minimum(np.floor((n + 1) * chance), n)
+    here = np.exp(special.gammaln(n + 1) - special.gammaln(most + 1) - special.gammaln(n - most + 1)
+                  + special.xlogy(most, chance) + special.xlog1py(n - most, -chance))  # fmt: skip
+    drawn, left, up, down = most.copy(), uniform - here, here.copy(), here.copy()
+    odds = chance / (1 - chance) if 0 < chance < 1 else 0.0
+    for step in range(int(n.max(initial=0)) + 1 if odds else 0):
+        if not (left > 0).any():
+            break
+        for sign in (1, -1):
+            at = most + sign * step
+            if sign > 0:
+                up *= np.maximum(n - at, 0) / (at + 1) * odds
+            else:
+                down *= np.maximum(at, 0) / (n - at + 1) / odds
+            left, before = left - (up if sign > 0 else down), left
+            drawn = np.where((before > 0) & (left <= 0), at + sign, drawn)
+    return drawn
+
+
+@cache
+def noise_of(sizes, shares, weights, errors, seed, draws=2000):
+    """Scores of tables in which the outcome has nothing to do with the groups: mean, 95 % quantile, and all of them."""
+    rng, left, out = np.random.default_rng(seed), np.broadcast_to(sizes, (draws, len(sizes))).astype(float), {}
+    rest = np.cumsum(shares[::-1])[::-1]
+    for name, share, among in zip(("TP", "FP", "FN"), shares, rest, strict=False):
+        out[name] = binomials(rng.random(left.shape), left, min(share / among, 1.0) if among > 0 else 0.0)
+        left = left - out[name]
+    out["TN"] = left
+    values = []
+    for rate in ("selection_rate", "true_positive_rate", "false_positive_rate"):
+        x, n = of(rate, out)
+        values.append(np.divide(x, n, out=np.full(x.shape, math.nan), where=n > 0))
+    if errors:
+        values.append(rng.standard_normal((draws, len(errors))) * np.sort(errors))
+    spans = [np.fmax.reduce(one, axis=1) - np.fmin.reduce(one, axis=1) for one in values]
+    return sum(weight * np.nan_to_num(span) for weight, span in zip(weights, spans, strict=False))
+
+
+def cut_near(values, end):
+    """The cut between the two neighbours of a number: the one below it, where all are whole, else the roundest."""
+    at = np.searchsorted(values, end, "right")
+    if not 0 < at < len(values) or (values == np.floor(values)).all():
+        return values[max(at - 1, 0)]
+    low, high = values[at - 1 : at + 1]
+    power = math.floor(math.log10(max(abs(low), abs(high)))) + 1
+    for step in (k * 10.0**one for one in range(power, power - 17, -1) for k in ((5, 2.5, 1) if one < 0 else (5, 1))):
+        edge = float(f"{round((low + high) / 2 / step) * step:.15g}")
+        if low <= edge <= high:
+            return edge if edge < high else low
+    return low
+
+
+def area(y, s, alpha):
+    """The area under the curve of scores of who has y and who has not (Mann and Whitney 1947), with its limits."""
+    n, m = (y == 1).sum(), (y != 1).sum()
+    wins = stats.rankdata(s)[y == 1].sum() - n * (n + 1) / 2
+    return wins / n / m, *area_limits(y, s, alpha)
 
 
 def means_apart(x, inside):
@@ -581,13 +750,18 @@ def places(table, b, derive):
 # 5. Metrics of declared groups, from counts and, of scores, from rows -----------------------------------------------
 def counted(label, said, inside):
     """True and false positives and negatives; of a column that there is not, nothing is positive."""
-    label, said = (np.zeros(len(inside)) if x is None else x for x in (label, said))
-    return Counter(np.array(["TN", "FP", "FN", "TP"])[(2 * label + said)[inside].astype(int)].tolist())
+    return Counter(cells_of(label, said, inside)[inside].tolist())
+
+
+def cells_of(label, said, known):
+    """Which of them each known row is."""
+    label, said = (np.zeros(len(known)) if x is None else np.where(known, x, 0) for x in (label, said))
+    return np.array(["TN", "FP", "FN", "TP"])[(2 * label + said).astype(int)]
 
 
 def of(rate, cells):
     """Events, and among whom."""
-    return [sum(cells[name] for name in part.split()) for part in RATES[rate]]
+    return [sum(cells[name] for name in part.split()) for part in (RATES | SHARES)[rate]]
 
 
 def of_scores(label, score):
@@ -617,24 +791,28 @@ def clarify(d, a, p, q):
     return out | {"KL": special.rel_entr(q, p).sum(), "GE": (ratio(square * whole.total(), mean * mean) - 1) / 2}
 
 
-def clarify_limits(d, a, p, q, alpha):
-    """Limits of Clarify's metrics that are no difference of two rates (docs/declared-groups.md)."""
-    z, n, m = z_of(alpha), d.total(), a.total()
-    share = wilson(n, n + m, z)
-    out = {"CI": (1 - 2 * share[2], 1 - 2 * share[1])}
-    (x, k), (y, j) = (of("selection_rate", one) for one in (d, a))
+def clarify_limits(d, a, p, q, alpha, spread, worth):
+    """Limits of Clarify's metrics that are no difference of two rates (docs/declared-groups.md).
+
+    `spread` has the counts of both sides, times what persons with several rows make them vary more than rows; `worth`
+    gives a rate of either side in as many different persons.
+    """
+    z, (n, m) = z_of(alpha), (one.total() ** 2 / of_one.total() for one, of_one in zip((d, a), spread, strict=True))
+    share, index = wilson(n, n + m, z), (a.total() - d.total()) / (a + d).total()
+    out = {"CI": (min(1 - 2 * share[2], index), max(1 - 2 * share[1], index))}
+    (x, k), (y, j) = (worth("selection_rate", rest) for rest in (False, True))
     out |= {"DI": koopman(x, k, y, j, z)} if k and j and x + y else {}
     # Ratios of counts that overlap, by the logarithm, with half a row more per cell; then joined.
     for name, both, label, prediction in (("DCA", "TP", "FN", "FP"), ("DCR", "TN", "FP", "FN")):
         sides = []
-        for one in (a, d) if name == "DCA" else (d, a):
+        for one, vary in zip((d, a), spread, strict=True):
             up, down = one[both] + one[label] + 1, one[both] + one[prediction] + 1
-            variance = (one[both] + 0.5) * (1 / up - 1 / down) ** 2
-            variance += (one[label] + 0.5) / up**2 + (one[prediction] + 0.5) / down**2
-            spread, value = math.exp(z * math.sqrt(variance)), ratio(up - 1, down - 1)
-            sides += [value, min(value, up / down / spread), max(value, up / down * spread)]
-        out[name] = joined(*sides)
-    odds = [ratio(x, 1 - x) for one in (d, a) for x in wilson(one["FN"], one["FN"] + one["FP"], z, 40)]
+            variance = (vary[both] + 0.5) * (1 / up - 1 / down) ** 2
+            variance += (vary[label] + 0.5) / up**2 + (vary[prediction] + 0.5) / down**2
+            reach, value = math.exp(z * math.sqrt(variance)), ratio(up - 1, down - 1)
+            sides.append([value, min(value, up / down / reach), max(value, up / down * reach)])
+        out[name] = joined(*sides[name == "DCA"], *sides[name != "DCA"])
+    odds = [ratio(x, 1 - x) for rest in (False, True) for x in wilson(*worth("false_negative_share", rest), z, 40)]
     out["TE"] = joined(*odds) if all(map(math.isfinite, odds)) else (odds[1] - odds[5], odds[2] - odds[4])
     # Divergences by the delta method on their roots; they start at 0 unless chi-squared rejects equal shares.
     there = p + q > 0
@@ -666,12 +844,12 @@ def clarify_limits(d, a, p, q, alpha):
         each = np.array([one[i] for one in gaps])
         value = {"LP": math.sqrt((each**2).sum()), "TVD": min(each.sum() / 2, 1), "KS": each.max()}[name]
         out[name] = (*out.get(name, ()), value)
-    whole = a + d
+    whole, vary = a + d, spread[0] + spread[1]
     first, second = ((whole["TP"] + whole["TN"] + k * whole["FP"]) / whole.total() for k in (2, 4))
     slope = (
         {b: b * b / 2 / first**2 - second * b / first**3 + second / 2 / first**2 for b in (0, 1, 2)} if first else {}
     )
-    rows = {0: whole["FN"] + 0.5, 1: whole["TP"] + whole["TN"], 2: whole["FP"] + 0.5}
+    rows = {0: vary["FN"] + 0.5, 1: vary["TP"] + vary["TN"], 2: vary["FP"] + 0.5}
     reach = z * math.sqrt(sum(rows[b] * slope[b] ** 2 for b in slope)) / whole.total()
     index = (ratio(second, first**2) - 1) / 2
     return out | {"GE": (max(index - reach, 0), index + reach)}
@@ -682,11 +860,61 @@ def joined(a, a_low, a_high, b, b_low, b_high):
     return a - b - math.hypot(a - a_low, b_high - b), a - b + math.hypot(a_high - a, b - b_low)
 
 
-def disparity(inside, known, strata, bad):
-    """Conditional demographic disparity: in each stratum d's share of bad outcomes less its share of good ones."""
+def disparity(inside, known, strata, bad, z=1.96):
+    """Conditional demographic disparity: in each stratum d's share of bad outcomes less its share of good ones.
+
+    Its limits join Newcombe's of the strata, whose sizes are taken as they are.
+    """
     parts = [(here & bad, here & ~bad) for here in (known & (strata == one) for one in {*strata[known]} - {None})]
-    parts = [(b.sum() + g.sum(), inside[b].mean() - inside[g].mean()) for b, g in parts if b.any() and g.any()]
-    return sum(n * gap for n, gap in parts) / sum(n for n, _ in parts) if parts else math.nan
+    parts = [(b.sum(), inside[b].sum(), g.sum(), inside[g].sum()) for b, g in parts if b.any() and g.any()]
+    whole, gap, below, above = sum(n + m for n, _, m, _ in parts), 0.0, 0.0, 0.0
+    for n, x, m, y in parts:
+        of_stratum, low, high = newcombe(int(x), int(n), int(y), int(m), z)
+        share = (n + m) / whole
+        gap += share * of_stratum
+        below, above = math.hypot(below, share * (of_stratum - low)), math.hypot(above, share * (high - of_stratum))
+    return (gap, gap - below, gap + above) if parts else (math.nan,) * 3
+
+
+def places_of(table, columns, rows):
+    """Rows as points, of which those of like people are near: numbers in standard deviations, categories 1 apart."""
+    points = [np.zeros(rows.sum())]
+    for name in columns:
+        x, known = table.columns[name][rows], table.known(name)[rows]
+        if any(isinstance(one, (str, bool)) for one in x):
+            levels, codes = np.unique([repr(one) for one in x], return_inverse=True)
+            apart = 1.0 if len(levels) == 2 else math.sqrt(2)
+            points += [(codes == one) / apart for one in range(len(levels))[len(levels) == 2 :] if len(levels) > 1]
+            continue
+        x = x.astype(float)
+        mean, sd = x[known].mean(), x[known].std()
+        points += [np.where(known, (x - mean) / sd, 0.0)] if sd > 1e-12 * max(1.0, abs(mean)) else []
+        points += [(~known).astype(float)] if not known.all() else []
+    return np.stack(points, axis=1)
+
+
+def flip_test(points, inside, chosen, k=5):
+    """How many more of a group would be chosen than not if they were as the k most like them (Das et al. 2021).
+
+    Those equally far away for the last of the places share them.
+    """
+    share = np.empty(inside.sum())
+    for start in range(0, len(share), 500):
+        far = spatial.distance.cdist(points[inside][start : start + 500], points[~inside])
+        last = np.partition(far, k - 1, axis=1)[:, [k - 1]]
+        nearer = far < last * (1 - 1e-9) - 1e-12
+        tied = ~nearer & (far <= last * (1 + 1e-9) + 1e-12)
+        left = (k - nearer.sum(axis=1)) * (tied @ chosen[~inside]) / tied.sum(axis=1)
+        share[start : start + 500] = (nearer @ chosen[~inside] + left) / k
+    own = chosen[inside] == 1
+    return int((~own & (share > 0.5 + 1e-9)).sum()), int((own & (share < 0.5 - 1e-9)).sum()), len(share)
+
+
+def flip_limits(plus, minus, n, z):
+    """Wald's limits of a difference of paired rates, with half a row more of each kind (Agresti and Min 2005)."""
+    p, q = (plus + 0.5) / (n + 2), (minus + 0.5) / (n + 2)
+    reach, gap = z * math.sqrt((p + q - (p - q) ** 2) / (n + 2)), (plus - minus) / n
+    return min(max(p - q - reach, -1.0), gap), max(min(p - q + reach, 1.0), gap)
 
 
 # Clusters of local bias -----------------------------------------------------------------------------------------------
@@ -907,6 +1135,7 @@ class Recomputed:
         self.audited = ~np.isnan(self.y) & self.complete
         self.drawn = table.rows > self.spec["large_rows"]
         self.by_person, self.name = self.spec["split"]["key"] is not None, report["bias_variable"]["name"]
+        self.whose = self.numbered()
         searched = report.get("worst_groups") or {}
         self.divided = self.ranks = None
         self.attempt(self.rows)
@@ -925,7 +1154,6 @@ class Recomputed:
         self.attempt(self.intersections, report.get("slices") or {"slices": []})
         self.attempt(self.of_intersections, report.get("slices") or {})
         self.attempt(self.columns)
-        self.attempt(self.calibration, report.get("calibration") or {"facets": []})
         self.attempt(self.characteristics, report.get("characteristics"))
         self.attempt(self.tree)
         self.attempt(self.of_proxies)
@@ -945,6 +1173,8 @@ class Recomputed:
             self.attempt(self.metrics, f"groups.facets[{i}]", facet, report["groups"])
         if report.get("numeric_groups"):
             self.attempt(self.numeric_groups, report["numeric_groups"])
+        if report.get("calibration"):
+            self.attempt(self.calibration, report["calibration"])
         self.limits()
 
     def attempt(self, check, *given, **named):
@@ -960,8 +1190,6 @@ class Recomputed:
         """Hold members of an object of the report against what was recomputed; what is no number is null."""
         if stated.get("undefined_reason") is not None:
             raise Skip("metrics that the report calls undefined, or does not print as a group has too few rows")
-        if self.by_person and kind in ("metrics of groups", "Clarify's metrics"):
-            mine = {name: value for name, value in mine.items() if "low" not in name and "high" not in name}
         for name, pair in ((name, (stated[name], value)) for name, value in mine.items()):
             told, value = (None if isinstance(x, float) and math.isnan(x) else x for x in pair)
             rounded = 2.0**-26 if ".rates.calib" in where else 1e-12  # scores are counted in whole multiples of it
@@ -1203,30 +1431,149 @@ class Recomputed:
             self.each("test rows", f"slices.lattice[{i}]", node | {"n_a and n_b": told["test_rows"]}, **mine)
 
     def calibration(self, told):
-        """How right the score is for the declared groups and those that a search found: all of it, and by tenths."""
-        groups = [
-            (f"facets[{f}].groups[{g}]", x) for f, one in enumerate(told["facets"]) for g, x in enumerate(one["groups"])
-        ]
-        groups += [(f"groups[{g}]", x) for g, x in enumerate(told.get("groups") or [])]
-        if not groups or self.by_person or told["drawn"]:
-            raise Skip("calibration of persons, of drawn rows, or of nobody")
+        """How right the score is for declared groups, all of it and by tenths; then for those that a search found."""
         score = self.table.numbers(told["score"])
         label = self.table.positive(told["label"], self.spec["bias_variable"]["positive"])
-        known = ~np.isnan(score + label)
-        for at, group in groups:
+        known, z = ~np.isnan(score + label), z_of(told["alpha"])
+        for f, facet in enumerate(told["facets"]):
+            of_facet = known & self.table.known(*facet["columns"])
+            for g, group in enumerate(facet["groups"]):
+                at, inside = f"calibration.facets[{f}].groups[{g}]", known & self.table.holding(group["conditions"])
+                self.scored(at, group, inside, of_facet, score, label)
+                if group["gap"] is not None:
+                    who = self.report["groups"]["facets"][f]["groups"][g]["group"]
+                    self.each("calibration", at, group, 1e-6, **self.at_once[facet_name(facet), who, "calibration_gap"])
+                for i, one in enumerate(group.get("bins") or []):
+                    here = inside & ((score * 10).clip(max=9).astype(int) == int(min(one["mean_score"] * 10, 9)))
+                    limits = wilson(int(label[here].sum()), int(here.sum()), z)
+                    mine = ends(limits, ("share_positive", "low", "high"))
+                    mine |= {"rows": here.sum(), "mean_score": score[here].mean() if here.any() else math.nan}
+                    self.each("calibration", f"{at}.bins[{i}]", one, 1e-6, **mine)
+        if told.get("everybody"):
+            self.attempt(self.miscalibrated, told, score, label, known)
+
+    def scored(self, at, group, inside, among, score, label):
+        """Rows of a group, its mean score, and the share of them that is positive."""
+        mine = {"rows": inside.sum(), "share": inside.sum() / among.sum()}
+        if inside.any() and group["gap"] is not None:
+            mine |= {"mean_score": score[inside].mean(), "share_positive": label[inside].mean()}
+            mine["gap"] = mine["share_positive"] - mine["mean_score"]
+        self.each("calibration", at, group, 1e-6, **mine)
+
+    def miscalibrated(self, told, score, label, known):
+        """Everybody, and people for whom the score is off for sure; what is ruled out for all others.
+
+        The end of an interval that is farther from 0 is that of the group alone; the other one, and the p-value, are
+        drawn, so that only the nearest of them is known: it is what is said to be confirmed.
+        """
+        drawn, people = self.drawn_rows(), self.whose
+        known, rows, settings = known & drawn, int((known & drawn).sum()), self.spec["worst_groups"] or {}
+        mine = {"rows": rows, "left_out": int((drawn & ~known).sum()), "min_share": settings.get("min_share", 0.01)}
+        self.each("calibration", "calibration", told, **mine)
+        listed = [("calibration.everybody", told["everybody"])]
+        listed += [(f"calibration.groups[{g}]", x) for g, x in enumerate(told["groups"])]
+        sure, gaps, chance = [], [], told["alpha"] / 2
+        draws = max(settings.get("permutations", 199), math.ceil(1 / chance - 1e-9) - 1) + 1
+        for at, group in listed:
             inside = known & self.table.holding(group["conditions"])
-            among = known & self.table.known(*(c["column"] for c in group["conditions"])) if "facets" in at else known
-            mine = {"rows": inside.sum(), "share": inside.sum() / among.sum()}
-            if inside.any() and group["gap"] is not None:
-                mine |= {"mean_score": score[inside].mean(), "share_positive": label[inside].mean()}
-                mine["gap"] = mine["share_positive"] - mine["mean_score"]
-            self.each("calibration", f"calibration.{at}", group, 1e-6, **mine)
-            for i, one in enumerate(group.get("bins") or []):
-                here = inside & ((score * 10).clip(max=9).astype(int) == int(min(one["mean_score"] * 10, 9)))
-                limits = wilson(int(label[here].sum()), int(here.sum()), z_of(told["alpha"]))
-                mine = ends(limits, ("share_positive", "low", "high"))
-                mine |= {"rows": here.sum(), "mean_score": score[here].mean() if here.any() else math.nan}
-                self.each("calibration", f"calibration.{at}.bins[{i}]", one, 1e-6, **mine)
+            self.scored(at, group, inside, known, score, label)
+            self.cut_between(at, group["conditions"], known)
+            apart, n = label[inside] - score[inside], inside.sum()
+            low, high = gap_limits(
+                label[inside].mean(),
+                score[inside].mean(),
+                apart.var(ddof=1),
+                n / self.alike(apart, inside),
+                told["alpha"],
+            )
+            far = (
+                {"low": low, "high": high}
+                if group["p_value"] is None
+                else {"high": high}
+                if group["gap"] > 0
+                else {"low": low}
+            )
+            if group["p_value"] is not None:
+                far["p_value"] = min(round(group["p_value"] * draws) / draws, chance)
+            self.each("calibration", at, group, 1e-6, **far)
+            sure.append(max(group["low"], -group["high"], 0.0))
+            gaps.append((group["share"], abs(apart.mean())))
+        persons = rows if people is None else len({*people[known]})
+        least = max(told["min_share"], told["min_rows"] / persons)
+        named = [one.get(name) for one in self.spec["gate"] for name in ("min_share", "ruled_out_from")]
+        shares = [least, *(x for x in {0.02, 0.05, 0.1, 0.2, 0.5, *filter(None, named)} if x > least)]
+        smaller = math.inf
+        for i, one in enumerate(told["ruled_out"]):
+            mine = {"rows": rows, "max_conditions": 4, "max_share": min(0.9, 1 - told["min_rows"] / persons)}
+            mine |= {
+                "min_share": min(shares, key=lambda x: abs(x - one["min_share"])),
+                "confirmed_difference": max(sure),
+            }
+            mine["found_difference"] = max(gap for share, gap in gaps if share >= one["min_share"])
+            self.each("calibration", f"calibration.ruled_out[{i}]", one, 1e-6, **mine)
+            self.attempt(self.not_farther, f"calibration.ruled_out[{i}]", one, score, label, known, chance)
+            self.each(
+                "calibration",
+                f"calibration.ruled_out[{i}]",
+                {"falls": True},
+                falls=one["largest_difference"] <= smaller,
+            )
+            smaller = one["largest_difference"]
+        nearest = max(range(len(sure)), key=sure.__getitem__)
+        if nearest and told["ruled_out"]:
+            at, group = listed[nearest]
+            sign, end = (1, "low") if group["gap"] > 0 else (-1, "high")
+            self.each("calibration", at, group, **{end: sign * told["ruled_out"][0]["confirmed_difference"]})
+
+    def not_farther(self, at, one, score, label, known, chance):
+        """The bound of the group that words name: Wilson's of its events less its mean chance, or of what is not."""
+        inside = known & self.described(one["words"])
+        n, y, s = inside.sum(), label[inside].mean(), score[inside].mean()
+        reach, whose = -float(special.ndtri(chance)), self.whose
+        if whose is not None:
+            persons = len({*whose[inside]})
+            reach = float(special.stdtrit(2 ** int(math.log2(persons)) - 1, 1 - chance))
+            apart = (label - label[known].mean())[known]
+            reach *= math.sqrt(self.alike(apart, known))
+        bounds = [wilson(share * n, n, reach)[2] - mean for share, mean in ((y, s), (1 - y, 1 - s))]
+        self.each("calibration", at, one, 1e-6, largest_difference=max(0.0, *bounds))
+
+    def alike(self, apart, inside):
+        """Design effect of a sum of rows' distances: of persons' sums over those of the rows (Liang and Zeger 1986)."""
+        if self.whose is None or not apart.any():
+            return 1.0
+        return max(1.0, (np.bincount(self.whose[inside], apart) ** 2).sum() / (apart**2).sum())
+
+    def cut_between(self, at, conditions, known):
+        """Where intervals of a search end: at a value of whole numbers, else at the roundest number before the next."""
+        for c, one in enumerate(conditions):
+            seen = self.table.columns[one["column"]][known & self.table.known(one["column"])]
+            for end in ("low", "high") if one["kind"] == "interval" else ():
+                if one[end] is not None:
+                    mine = cut_near(np.unique(seen.astype(float)), one[end])
+                    self.each("people found", f"{at}.conditions[{c}]", one, 1e-15, **{end: mine})
+
+    def described(self, words):
+        """The rows that words such as "age 30 to 40 and town is a, b or missing" name."""
+        columns = sorted(self.table.columns, key=len, reverse=True)
+        starts, inside = "|".join(map(re.escape, columns)), np.ones(self.table.rows, dtype=bool)
+        for part in re.split(rf" and (?=(?:{starts}) )", words):
+            name = next((one for one in columns if part.startswith(f"{one} ")), None)
+            text, known = part.removeprefix(f"{name} "), name and self.table.known(name)
+            span = name and SPAN.fullmatch(text.removesuffix(" or missing").replace(",", ""))
+            values = re.fullmatch("is (not |neither )?(.+)", text)
+            if span and not text.startswith("is "):
+                met = self.between(name, span) | (~known if text.endswith(" or missing") else False)
+            elif values:
+                named = {*re.split(", | or | nor ", values[2])}
+                levels = {str(x) for x in self.table.columns[name][known]}
+                if not named <= levels | {"missing"}:
+                    raise Skip("people in words whose values cannot be told apart")
+                met = (self.table.among(name, named) | (~known if "missing" in named else False)) != bool(values[1])
+            else:
+                raise Skip("people in words that name no column")
+            inside &= met
+        return inside
 
     def characteristics(self, told):
         """By each value of a profiling column: who was right to be found, who is selected, and whom it burdens."""
@@ -1271,13 +1618,16 @@ class Recomputed:
             x = self.table.numbers(name)
             return np.where(np.isnan(x) | ~self.complete, math.nan, (x > cut) == ("above" in text or ">" in text))
         if span and span[0] and not any(isinstance(one, (str, bool)) for one in x):
-            ends_of_span = {key: float(value) for key, value in span.groupdict().items() if value}
-            met = {"least": np.greater_equal, "at_least": np.greater_equal, "above": np.greater}
-            inside = [met.get(key, np.less_equal)(x.astype(float), end) for key, end in ends_of_span.items()]
-            return np.where(self.complete & self.table.known(name), np.all(inside, axis=0), math.nan)
+            return np.where(self.complete & self.table.known(name), self.between(name, span), math.nan)
         if not self.table.among(name, [text]).any():
             raise Skip("characteristics in words that leave their limits open")
         return np.where(self.complete, self.table.positive(name, text), math.nan)
+
+    def between(self, name, span):
+        """Rows whose number lies in an interval in words."""
+        met = {"least": np.greater_equal, "at_least": np.greater_equal, "above": np.greater}
+        x, of_span = self.table.numbers(name), {key: float(value) for key, value in span.groupdict().items() if value}
+        return np.all([met.get(key, np.less_equal)(x, end) for key, end in of_span.items()], axis=0)
 
     def tree(self):
         """Each part of the clusters' tree from its own parts, and each cluster as the part that became it."""
@@ -1582,7 +1932,8 @@ class Recomputed:
             if one["level"] is not None:  # a score of 0 or 1: who is in the cluster
                 n, m, x, y = (level["comparison"][name] for name in ("n_a", "n_b", "events_a", "events_b"))
                 alpha = self.spec["significance"]["alpha"]
-                limits = area([y, x], [m - y, n - x], alpha)
+                has, inside = np.repeat([[1, 1, 0, 0], [1, 0, 1, 0]], (x, y, n - x, m - y), axis=1)
+                limits = area(has, inside, alpha)
                 if level["comparison"].get("persons"):  # on the logit scale as much wider as effective counts are fewer
                     at, *beside = special.logit(limits)
                     wider = math.sqrt(n / effective(level["comparison"], alpha)[1])
@@ -1970,36 +2321,61 @@ class Recomputed:
                 above = (table.numbers(name) > cuts[name]) == level.startswith(">") if name in cuts else None
                 masks[-1] &= table.among(name, [level]) if above is None else above
         cells, total = [counted(label, said, inside) for inside in masks], counted(label, said, known)
-        judged = max(sum(one.total() >= told["min_rows"] for one in cells), 1)
         turn = {"TP": "TN", "FP": "FN", "FN": "FP", "TN": "TP"} if told["favourable"] == "negative" else {}
         good = [Counter({turn.get(x, x): n for x, n in one.items()}) for one in cells]  # positive is favourable
+        groups_of = sum(i * one for i, one in enumerate(masks, 1))
+        people = None if self.whose is None else self.whose * (len(masks) + 1) + groups_of  # of each in each group
+        outcomes = cells_of(label, said, known)
+        sizes = [int(one.sum()) if people is None else len({*people[one]}) for one in masks]
+        enough, few = [size >= told["min_rows"] for size in sizes], np.array([shrink(people, one) for one in masks])
+        judged = max(sum(enough), 1)
+
+        def worth(i, turned, rate, rest=False):
+            """Events and rows of a group or of everybody else, as of so many different persons."""
+            whose = good if turned else cells
+            x, n = of(rate, sum(whose, Counter()) - whose[i] if rest else whose[i])
+            if people is None:
+                return x, n
+            event, among = (
+                np.isin(outcomes, [turned[one] if turned else one for one in part.split()])
+                for part in (RATES | SHARES)[rate]
+            )
+            less = shrink(people, among & (known & ~masks[i] if rest else masks[i]), event)
+            return x / less, n / less
+
         # Rates of everybody and of each group, and metrics of scores.
-        self.each(kind, at, facet, **({} if self.by_person else {"rows": self.table.rows}))
+        self.each(kind, at, facet, rows=self.table.rows)
+        self.each(kind, at, facet["missing"], **{name: int((~table.known(name)).sum()) for name in facet["missing"]})
         self.each(kind, f"{at}.overall", facet["overall"], **{rate: ratio(*of(rate, total)) for rate in there})
+        of_score = self.scores_of(label, score, masks, people, few, told, judged)
         for i, group in enumerate(facet["groups"]):
             self.each(kind, f"{at}.groups[{i}]", group, rows=cells[i].total())
-            mine = {} if score is None or label is None else of_scores(label[masks[i]], score[masks[i]])
-            scored = int((~np.isnan(score[masks[i]])).sum()) if mine else 0
-            mine = {name: {"estimate": value, "n": scored} for name, value in mine.items()}
+            self.each(kind, f"{at}.groups[{i}]", group, **({} if people is None else {"persons": sizes[i]}))
+            alone, strict = of_score[i] if of_score else ({}, {})
+            mine = {name: dict(one) for name, one in alone.items()}
+            for name, limits in strict.items():
+                self.at_once[facet["facet"], group["group"], name] = limits
             for rate in there:
-                x, n = of(rate, cells[i])
-                mine[rate] = {"events": x, "n": n, **ends(wilson(x, n, z, 40))}
-                limits = ends(wilson(x, n, z_of(alpha, judged), 40)[1:], ("low", "high"))
-                self.at_once[facet["facet"], group["group"], rate] = {} if self.by_person else limits
-            hits, either = cells[i]["TP"], cells[i]["TP"] + cells[i]["FP"] + cells[i]["FN"]
+                counts = worth(i, {}, rate)
+                mine[rate] = ends(wilson(*counts, z, 40)) | ends(of(rate, cells[i]), ("events", "n"))
+                self.at_once[facet["facet"], group["group"], rate] = ends(
+                    wilson(*counts, z_of(alpha, judged), 40)[1:], ("low", "high")
+                )
             if len(named) == 2:  # F1 is 2 s / (1 + s) of the share s of true positives among all that is positive
-                scored = [2 * x / (1 + x) for x in wilson(hits, either, z, 40)]
-                mine["f1_score"] = {"n": either, **ends(scored)}
+                scored = [2 * x / (1 + x) for x in wilson(*worth(i, {}, "f1_share"), z, 40)]
+                mine["f1_score"] = {"n": of("f1_share", cells[i])[1], **ends(scored)}
             for name, stated in (group["rates"] or {}).items():
-                self.attempt(self.each, kind, f"{at}.groups[{i}].rates.{name}", stated, **mine.get(name, {}))
+                within = 1e-6 if name in alone else TOLERANCE
+                where = f"{at}.groups[{i}].rates.{name}"
+                self.attempt(self.each, kind, where, stated, within, **mine.get(name, {}))
         # Each group against the reference: one group, or everybody else.
+        reference = names.index(facet["reference"]) if facet["reference"] in names else None
         for j, metric in enumerate(facet["against_reference"]):
             rate, _, what = metric["metric"].rpartition("_")
-            compared = names.index(facet["reference"]) if facet["reference"] in names else None
-            critical = for_all(cells, rate, compared, alpha) if rate in there else math.nan
+            ours = [worth(i, {}, rate) for i in range(len(cells))] if rate in there else []
+            critical = for_all(ours, reference, alpha) if ours else math.nan
             for i, stated in enumerate(metric["values"] if rate in there else []):
-                other = cells[names.index(facet["reference"])] if facet["reference"] in names else total - cells[i]
-                (x, n), (y, m) = of(rate, cells[i]), of(rate, other)
+                (x, n), (y, m) = ours[i], worth(i, {}, rate, rest=True) if reference is None else ours[reference]
                 if what == "difference":
                     mine, both = ends(newcombe(x, n, y, m, z)), newcombe(x, n, y, m, critical)[1:]
                 else:
@@ -2010,61 +2386,164 @@ class Recomputed:
                 mine |= ends(both, ("together_low", "together_high"))
                 self.attempt(self.each, kind, f"{at}.against_reference[{j}].values[{i}]", stated, **mine)
         # Criteria: the largest difference and the smallest ratio over all groups with enough rows.
+        means = [math.nan if score is None else np.nanmean(score[one]) if one.any() else math.nan for one in masks]
         for j, stated in enumerate(facet["ranges"]):
-            (name, _, what), spans = stated["metric"].rpartition("_"), []
-            usual = [one for one in (good if name == "four_fifths" else cells) if one.total() >= told["min_rows"]]
+            (name, _, what), spans, tests = stated["metric"].rpartition("_"), [], []
+            fewest = told["min_rows"] if name == "calibration" else 10
             for rate in CRITERIA.get(name, []):
-                counts = [(x, n) for x, n in (of(rate, one) for one in usual) if n >= 10]
-                spans += [span_of(counts, what, alpha / len(CRITERIA[name]))] if len(counts) > 1 else []
+                turned = turn if name == "four_fifths" else {}
+                there_are = [
+                    i
+                    for i, is_one in enumerate(enough)
+                    if is_one and self.among(rate, masks[i], outcomes, people, turned) >= fewest
+                ]
+                counts = [worth(i, turned, rate) for i in there_are]
+                changes = {
+                    "treatment_equality": [odds_of] * len(counts),
+                    "calibration": [partial(mul, ratio(1, means[i])) for i in there_are],
+                }
+                spans += (
+                    [span_of(counts, what, alpha / len(CRITERIA[name]), changes.get(name))] if len(counts) > 1 else []
+                )
+                tests.append(equal_rates(counts))
             worst = [(max if what == "difference" else min)(one) for one in zip(*spans, strict=True)]
             mine = ends(worst) if worst and len(spans) == len(CRITERIA[name]) else {}
-            mine = {"estimate": mine["estimate"]} if mine and self.by_person else mine
-            tests = [equal_rates(of(rate, one) for one in usual) for rate in CRITERIA.get(name, [])]
-            if stated.get("p_value") is not None and tests and None not in tests and not self.by_person:
+            if stated.get("p_value") is not None and tests and None not in tests:
                 mine["p_value"] = min(1.0, len(tests) * min(tests))
-            self.attempt(self.each, kind, f"{at}.ranges[{j}]", stated, **mine)
-        # The composite score: ranges of four rates, weighted.
-        composite = facet["bias_score"] or {"parts": [], "weights": [0, 0, 0]}
-        weights, kept, sum_of_parts = composite["weights"], [names.index(one) for one in composite.get("groups", [])], 0
-        for part, weight in zip(composite["parts"], (weights[0], *[weights[1] / 2] * 2, weights[2]), strict=False):
-            rate = part["name"]
-            rates = [ratio(*of(rate, cells[i])) if rate in RATES else np.nanmean(score[masks[i]]) for i in kept]
-            self.each(kind, f"{at}.bias_score.{rate}", part, value=max(rates) - min(rates))
-            sum_of_parts += weight * (max(rates) - min(rates))
-        values = {one["name"]: one["value"] for one in composite["parts"]}
-        if "selection_rate" in values:
-            shares = [ratio(*of("selection_rate", cells[i])) for i in kept]
-            both = [values[x] for x in ("true_positive_rate", "false_positive_rate") if x in values]
-            mine = {"demographic_parity_difference": max(shares) - min(shares)}
-            mine["disparate_impact_ratio"] = ratio(min(shares), max(shares))
-            mine |= {"equalized_odds_difference": sum(both) / 2} if len(both) == 2 else {}
-            self.each(kind, f"{at}.bias_score", composite, **mine)
-        self.each(kind, f"{at}.bias_score", composite, **({"score": sum_of_parts} if composite["parts"] else {}))
+            self.attempt(
+                self.each, kind, f"{at}.ranges[{j}]", stated, 1e-6 if name == "calibration" else TOLERANCE, **mine
+            )
+        if facet["bias_score"]:
+            self.composite(f"{at}.bias_score", facet["bias_score"], names, score, masks, cells, few, worth, alpha)
         # Clarify's metrics: d is the group, a everybody else.
         labels = table.columns[told["label"]] if label is not None else known
         strata = table.columns[told["stratum"]] if told["stratum"] else np.full(table.rows, None)
+        varying = [Counter({name: n * less for name, n in one.items()}) for one, less in zip(good, few, strict=True)]
         for i, inside in enumerate(masks):
             p, q = (np.array([(labels[m] == x).mean() for x in {*labels[known]}]) for m in (inside, known & ~inside))
             d, a = good[i], sum(good, Counter()) - good[i]
+            spread = varying[i], sum((one for k, one in enumerate(varying) if k != i), Counter())
             mine = clarify(d, a, p, q)
             alone_and_all = {
-                k: clarify_limits(d, a, p, q, alpha / k) if d.total() and a.total() else {} for k in (1, judged)
+                k: clarify_limits(d, a, p, q, alpha / k, spread, partial(worth, i, turn))
+                if d.total() and a.total()
+                else {}
+                for k in (1, judged)
             }
             for name, column in (("CDDL", label), ("CDDPL", said)):
                 if column is not None:
-                    mine[name] = disparity(inside, known, strata, column == (1 if turn else 0))
+                    bad = column == (1 if turn else 0)
+                    mine[name] = disparity(inside, known, strata, bad)[0]
+                    for k in (1, judged) if people is None else ():
+                        alone_and_all[k][name] = disparity(inside, known, strata, bad, z_of(alpha, k))[1:]
+            if spec["similar_by"] and said is not None and people is None and not self.drawn and a.total() >= 5:
+                plus, minus, n = flip_test(places_of(table, spec["similar_by"], known), inside[known], said[known])
+                plus, minus = (minus, plus) if turn else (plus, minus)
+                mine["FT"] = (plus - minus) / n
+                for k in (1, judged):
+                    alone_and_all[k]["FT"] = flip_limits(plus, minus, n, z_of(alpha, k))
             for j, metric in enumerate(facet["clarify"]):
                 name, value = metric["metric"], {"estimate": mine.get(metric["metric"], math.nan)}
                 if rate := CLARIFY.get(name):
-                    sides = [of(rate, d), of(rate, a)][:: 1 if name in ("SD", "DRR") else -1]
+                    sides = [worth(i, turn, rate, rest) for rest in (False, True)][
+                        :: 1 if name in ("SD", "DRR") else -1
+                    ]
                     alone, all_of = (newcombe(*sides[0], *sides[1], z_of(alpha, k)) for k in (1, judged))
                     value |= ends(alone) | ends(all_of[1:], ("together_low", "together_high"))
                 for k, names_of_ends in ((1, ("low", "high")), (judged, ("together_low", "together_high"))):
                     if name in alone_and_all[k] and not (name == "GE" and k == judged and judged > 1):
                         value |= ends(alone_and_all[k][name], names_of_ends)
                 stated = metric["values"][i if len(metric["values"]) > 1 else 0]
-                where, value = f"{at}.clarify[{j}].values[{i}]", {} if name == "FT" else value
-                self.attempt(self.each, "Clarify's metrics", where, stated, **value)
+                where, value = f"{at}.clarify[{j}].values[{i}]", value if name in mine else {}
+                self.attempt(
+                    self.each, "Clarify's metrics", where, stated, TOLERANCE if people is None else 1e-6, **value
+                )
+
+    def numbered(self):
+        """A number of each row's person; None where each row is a person."""
+        if not self.by_person:
+            return None
+        return np.unique([str(x) for x in self.table.columns[self.spec["split"]["key"]]], return_inverse=True)[1]
+
+    def drawn_rows(self):
+        """Which rows the searches of a large table see."""
+        if self.drawn:
+            raise Skip("searches of drawn rows")
+        return np.ones(self.table.rows, dtype=bool)
+
+    def among(self, rate, inside, outcomes, people, turn):
+        """How many persons a rate of a group is of."""
+        rows = inside & np.isin(outcomes, [turn[x] if turn else x for x in (RATES | SHARES)[rate][1].split()])
+        return rows.sum() if people is None else len({*people[rows]})
+
+    def scores_of(self, label, score, masks, people, few, told, judged):
+        """Metrics of a score in each group, with limits of each alone and of all at once."""
+        if score is None or label is None:
+            return []
+        rows = [one & ~np.isnan(score) for one in masks]
+        occupied = max(len({*(score[one] * 10).clip(max=9).astype(int)}) for one in rows)
+        steps, alpha, out = score, 1 - told["confidence"], []
+        if self.drawn:  # of many rows, areas are of scores in 65,535 steps
+            low, high = min(0.0, np.nanmin(score)), max(1.0, np.nanmax(score))
+            steps = np.rint((score - low) / (high - low) * 65_535)
+        for here, less in zip(rows, few, strict=True):
+            y, s, whose = label[here], score[here], None if people is None else people[here]
+            if not len(y):
+                out.append(({}, {}))
+                continue
+            values, both = of_scores(y, s), []
+            for level in (alpha, alpha / judged):
+                limits = score_limits(y, s, level, occupied, 1 / less)
+                limits |= {"auc": area_limits(y, steps[here], level, whose)} if 0 < y.sum() < len(y) else {}
+                both.append({name: ends(one, ("low", "high")) for name, one in limits.items()})
+            values = {name: {"estimate": value, "n": len(y), **both[0].get(name, {})} for name, value in values.items()}
+            out.append((values, both[1]))
+        return out
+
+    def composite(self, at, told, groups, score, masks, cells, few, worth, alpha):
+        """The composite score (docs/declared-groups.md): ranges of rates of all groups, weighted; and its noise."""
+        names = [one["name"] for one in told["parts"]]
+        kept, total = [groups.index(one) for one in told["groups"]], [0.0, 0.0, 0.0]
+        weights = [0.333, 0.333, 0.334] if "mean_score" in names else [0.333 / 0.666, 0.333 / 0.666, 0.0]
+        factors, errors, values = [weights[0], weights[1] / 2, weights[1] / 2, weights[2]], [], {}
+        critical = for_pairs(len(kept), alpha / len(names)) if names else math.nan
+        self.each("metrics of groups", at, told, weights=weights)
+        for part, factor in zip(told["parts"], factors, strict=False):
+            if part["name"] in RATES:
+                each = [wilson(*worth(i, {}, part["name"]), critical) for i in kept]
+            else:
+                each = []
+                for i in kept:
+                    s = score[masks[i] & ~np.isnan(score)]
+                    errors.append(math.sqrt(s.var() / max(len(s) / few[i] - 1, 1)))
+                    each.append((s.mean(), s.mean() - critical * errors[-1], s.mean() + critical * errors[-1]))
+            value, low, high = spread_of(each, "difference")
+            low, high = max(low, 0.0), min(high, 1.0)
+            mine = {"value": value, "low": low, "high": high}
+            mine |= {"signed": each[0][0] - each[1][0]} if len(kept) == 2 else {}
+            self.each("metrics of groups", f"{at}.{part['name']}", part, 1e-6, **mine)
+            total = [sum_of + factor * x for sum_of, x in zip(total, (value, low, high), strict=True)]
+            values[part["name"]] = value
+        if not names:
+            return
+        shares = [ratio(*of("selection_rate", cells[i])) for i in kept]
+        mine = {"demographic_parity_difference": values["selection_rate"]}
+        mine["disparate_impact_ratio"] = ratio(min(shares), max(shares))
+        mine["equalized_odds_difference"] = (values["true_positive_rate"] + values["false_positive_rate"]) / 2
+        mine |= {"calibration_difference": values["mean_score"]} if "mean_score" in values else {}
+        mine |= {"score": total[0], "low": min(total[1], total[0]), "high": max(min(total[2], 1.0), total[0])}
+        sizes = sorted(int(max(np.rint(cells[i].total() / few[i]), 1)) for i in kept)
+        whole = [sum(cells[i][name] for i in kept) for name in ("TP", "FP", "FN", "TN")]
+        noise = noise_of(
+            tuple(sizes),
+            tuple(x / sum(whole) for x in whole),
+            tuple(factors),
+            tuple(errors),
+            self.spec["split"]["random_state"],
+        )
+        mine |= {"noise_mean": noise.mean(), "noise_high": np.quantile(noise, 0.95)}
+        mine["p_value"] = (1 + (noise >= total[0] - 1e-12).sum()) / (1 + len(noise))
+        self.each("metrics of groups", at, told, 1e-6, **mine)
 
     def numeric_groups(self, told):
         """Means, medians and errors of numbers by group; differences and ratios from the limits of two groups."""
@@ -2119,7 +2598,7 @@ class Recomputed:
                 ):
                     a, b = (measured(name, rows, level) for rows in (masks[g], other))
                     mine["estimate"] = a[0] - b[0] if what == "difference" else ratio(a[0], b[0])
-                    mine |= ends((joined if what == "difference" else quotient)(*a, *b), two)
+                    mine |= ends((joined if what == "difference" else over)(*a, *b), two)
                 where = f"{at}.against_reference[{m}].values[{g}]"
                 self.attempt(self.each, "numbers of groups", where, metric["values"][g], **mine)
 
