@@ -45,6 +45,7 @@ CLARIFY = """DPL prevalence, DPPL selection_rate, RD true_positive_rate, AD accu
     DAR positive_predictive_value, DRR negative_predictive_value"""  # others less group; SD and DRR: group less others
 CLARIFY = dict(map(str.split, CLARIFY.split(",")))
 SCORES = "f1_score auc mean_score brier_score calibration_error calibration_gap observed_to_expected"
+TOLERANCES = [0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5]
 COUNTED = {"exact mid-p", "exact mid-p of effective counts"}
 WIDENED = {"any_cluster", "worst_slice", "local_bias", "four_fifths", "numeric_metric"}
 
@@ -526,6 +527,27 @@ def bias_ratios(gaps, rows, threshold):
         share = biased.sum(axis=1) / known.sum(axis=1), (biased * rows).sum(axis=1) / (known * rows).sum(axis=1)
     largest = np.where(known, gaps, -np.inf).max(axis=1)
     return *share, mean, np.where(np.isinf(largest), np.nan, largest)
+
+
+def tango(gained, lost, n, z):
+    """A difference of two shares of the same rows, with score limits (Tango 1998)."""
+    estimate = (gained - lost) / n
+
+    def beyond(gap):
+        b = -gained - lost + (2 * n - gained + lost) * gap
+        share = (math.sqrt(max(b * b + 8 * n * lost * gap * (1 - gap), 0)) - b) / (4 * n)
+        variance = n * (2 * share + gap * (1 - gap))
+        return (gained - lost - n * gap) ** 2 - z * z * variance
+
+    low, high = (
+        end if beyond(end) <= 0 else optimize.brentq(beyond, *sorted((end, estimate)), xtol=1e-14) for end in (-1, 1)
+    )
+    return estimate, low, high
+
+
+def near(value, values):
+    """That of some values which is the nearest."""
+    return value if value in values else min(values, key=lambda one: abs(one - value))
 
 
 def median(x, alpha):
@@ -1159,6 +1181,7 @@ class Recomputed:
         self.attempt(self.of_proxies)
         if (report.get("mitigation") or {}).get("thresholds"):
             self.attempt(self.tried, report["mitigation"])
+            self.attempt(self.thresholds_of_rows, report["mitigation"])
         if report.get("local_bias"):
             self.attempt(self.gaps_within, report["local_bias"])
             self.attempt(self.local_clusters, report["local_bias"])
@@ -1991,6 +2014,164 @@ class Recomputed:
                     worst = [(max if what == "difference" else min)(x) for x in zip(*spans, strict=True)]
                     where = f"{at}.metrics[{m - 1}].{side}" if m else f"{at}.gap.{side}"
                     self.attempt(self.each, "thresholds", where, one[side], **ends(worst))
+
+    def thresholds_of_rows(self, told):
+        """Decide on the rows again: by the present decisions, and by the thresholds of each group."""
+        asked, made, table = told["settings"], told["thresholds"], self.table
+        if self.by_person or asked["threshold"] is not None or asked["prediction"] is None:
+            raise Skip("thresholds for persons, or without a column of present decisions")
+        label, said = (table.positive(asked[x], asked[y]) for x, y in (
+            ("label", "positive"), ("prediction", "positive_prediction")
+        ))  # fmt: skip
+        score, known = table.numbers(asked["score"]), table.known(*asked["group"])
+        known = known & ~np.isnan(label + said + score)
+        names = np.array([" & ".join(map(str, one)) for one in zip(*(table.columns[x] for x in asked["group"]))])
+        parts = [self.sample(x) if self.drawn else x for x in (self.train, self.test)]
+        lacking = {
+            name: table.known(name) for name in (*asked["group"], asked["score"], asked["label"], asked["prediction"])
+        }
+        mine = {name: sum((~lacking[name] & x).sum() for x in parts) for name in told["missing"] if name in lacking}
+        self.each("thresholds", "mitigation.missing", told["missing"], **mine)
+        groups, positives = [one["group"] for one in made["groups"]], label == 1
+        for i, one in enumerate(told["left_out"]):
+            mine = ends(((known & x & (names == one["group"])).sum() for x in parts), ("train_rows", "test_rows"))
+            self.each("thresholds", f"mitigation.left_out[{i}]", one, **mine)
+        train, test = (x & known & np.isin(names, groups) for x in parts)
+        sizes = {"train_rows": int(train.sum()), "test_rows": int(test.sum())}
+        self.each("thresholds", "mitigation", told, **sizes)
+        for c, cell in enumerate(told["reweighing"]["cells"] if told["reweighing"] else []):
+            rows = int((train & (names == cell["group"]) & (positives == (cell["label"] == 1))).sum())
+            self.each("thresholds", f"mitigation.reweighing.cells[{c}]", cell, rows=rows, label=c % 2)
+        if told["reweighing"]:
+            self.each("thresholds", "mitigation.reweighing", told["reweighing"], rows=sizes["train_rows"])
+        same = {x: y for x, y in self.spec["mitigation"].items() if type(y) in (int, float) and x in asked}
+        same |= {"random_state": self.spec["split"]["random_state"]}
+        self.each("settings", "mitigation.settings", asked, **same)
+        # Whom a rule selects: who scores at or above the threshold, or draws a lot below the chance.
+        rows = np.flatnonzero(test)
+        rows = rows[np.lexsort((said[rows], label[rows], score[rows], names[rows]))]
+        chance = np.zeros(len(rows))
+        for one in made["groups"]:
+            for threshold, share in one["mixture"]:
+                chance += share * (names[rows] == one["group"]) * (score[rows] >= float(threshold))
+        lots = any(len(one["mixture"]) > 1 for one in made["groups"])
+        lots = np.random.default_rng(asked["random_state"]).random(len(rows)) if lots else 0.5
+        decided = {"before": said[rows] == 1, "after": lots < chance.clip(max=1)}
+        of_group, right = [names[rows] == one for one in groups], positives[rows]
+        cells = {side: [counted(right, x, one) for one in of_group] for side, x in decided.items()}
+        at = "mitigation.thresholds"
+        for g, (one, inside) in enumerate(zip(made["groups"], of_group, strict=True)):
+            mine = {"train_rows": (train & (names == one["group"])).sum(), "test_rows": inside.sum()}
+            if one["selected_now"] is not None:
+                mine["selected_now"] = (inside & decided["after"] & ~decided["before"]).sum()
+                mine["selected_no_longer"] = (inside & decided["before"] & ~decided["after"]).sum()
+            lowest = score[
+                train & (said == 1)
+            ].min()  # the one threshold that there was, if nobody above it is rejected
+            if one["threshold_before"] is not None:
+                above = (score[train & (said == 0)] >= lowest).any()
+                mine["threshold_before"] = math.nan if above else lowest
+            mine["threshold_after"] = one["mixture"][0][0] if len(one["mixture"]) == 1 else math.nan
+            self.each("thresholds", f"{at}.groups[{g}]", one, **mine)
+            for rate, side in product(one["rates"], decided):
+                mine = ends(of(rate["metric"], cells[side][g]), ("events", "n"))
+                where = f"{at}.groups[{g}].{rate['metric']}.{side}"
+                self.attempt(self.each, "thresholds", where, rate[side], **mine)
+        for side, x in decided.items():
+            self.each("thresholds", f"{at}.accuracy.{side}", made["accuracy"][side], events=int((x == right).sum()))
+            for m, one in enumerate((made["gap"], *made["metrics"])):
+                mine = self.of_decisions(asked, groups, cells[side], one["metric"], one["group"])
+                where = f"{at}.metrics[{m - 1}].{side}" if m else f"{at}.gap.{side}"
+                self.attempt(self.each, "thresholds", where, one[side], **mine)
+        gained, lost = (
+            int((decided[x] == right)[decided[y] != right].sum()) for x, y in (("after", "before"), ("before", "after"))
+        )
+        limits = tango(gained, lost, len(rows), z_of(asked["alpha"]))
+        mine = ends(limits) | {"events": gained + lost, "n": len(rows)}
+        self.each("thresholds", f"{at}.accuracy_change", made["accuracy_change"], **mine)
+        # What thresholds cost: on the train rows the gap and the objective, and what comes of them on the test rows.
+        before = math.inf
+        for f, one in enumerate(made["frontier"]):
+            least = np.select([names == x for x in groups], [float(one["thresholds"][x]) for x in groups], math.nan)
+            known_train, chosen = (
+                [counted(positives, score >= least, train & (names == x)) for x in groups],
+                score >= least,
+            )
+            gap, objective = self.on_train(asked, known_train)
+            mine = {"train_gap": gap, "train_objective": objective}
+            mine["tolerance"] = 1.0 if f == 0 else max(x for x in TOLERANCES if x < before - 1e-12)
+            before = gap
+            self.each("thresholds", f"{at}.frontier[{f}]", one, **mine)
+            after = [counted(right, chosen[rows], inside) for inside in of_group]
+            mine = self.of_decisions(asked, groups, after, made["gap"]["metric"], None)
+            self.attempt(self.each, "thresholds", f"{at}.frontier[{f}].gap", one["gap"], **mine)
+            events = int((chosen[rows] == right).sum())
+            self.each("thresholds", f"{at}.frontier[{f}].accuracy", one["accuracy"], events=events)
+            mine = {}
+            for x in groups:  # a threshold is the lowest score of who is selected
+                scores = score[train & (names == x)]
+                mine[x] = near(float(one["thresholds"][x]), [-math.inf, *sorted({*scores} - {scores.min()}), math.inf])
+            self.each("thresholds", f"{at}.frontier[{f}].thresholds", one["thresholds"], **mine)
+        shares = []
+        for one in made["groups"]:
+            cell = Counter()
+            for threshold, share in one["mixture"]:
+                of_rows = counted(positives, score >= float(threshold), train & (names == one["group"]))
+                cell += Counter({x: share * n for x, n in of_rows.items()})
+            shares.append(cell)
+            total = {"chances": sum(share for _, share in one["mixture"])}
+            self.each("thresholds", f"{at}.groups, lots", total, chances=1.0)
+        self.each("thresholds", at, made, train_gap=self.on_train(asked, shares)[0])
+
+    def on_train(self, asked, cells):
+        """The largest difference of the rates that are to be equal, and the objective."""
+        rates = CRITERIA[asked["constraint"]]
+        values = [[ratio(*of(rate, one)) for one in cells] for rate in rates]
+        total, name = sum(cells, Counter()), asked["objective"]
+        both = [ratio(*of(rate, total)) for rate in ("true_positive_rate", "true_negative_rate")]
+        gap = max(max(one) - min(one) for one in values)
+        return gap, sum(both) / 2 if name == "balanced_accuracy" else ratio(*of("accuracy", total))
+
+    def of_decisions(self, asked, names, cells, metric, group):
+        """A metric of decisions in groups, or over all of them, with its limits, events, and of how many rows it is."""
+        alpha, total, (name, _, what) = asked["alpha"], sum(cells, Counter()), metric.rpartition("_")
+        turn = {"TP": "TN", "FP": "FN", "FN": "FP", "TN": "TP"} if asked["favourable"] == "negative" else {}
+        good = [Counter({turn.get(x, x): n for x, n in one.items()}) for one in cells]
+        if group is None and metric == "GE":
+            sides = good[0], sum(good[1:], Counter())
+            whole, p = sides[0] + sides[1], np.array([0.5, 0.5])  # shares of labels, which it does not rest on
+            limits = clarify_limits(*sides, p, p, alpha, sides, lambda rate, rest: of(rate, sides[rest]))["GE"]
+            mine = {"estimate": clarify(*sides, p, p)["GE"], "events": whole["FP"] + whole["FN"], "n": whole.total()}
+            return mine | ends(limits, ("low", "high"))
+        if group is None:
+            spans, mine = [], {"events": total["TP"] + total["FN"], "n": total.total()}
+            usual = [one for one in (good if name == "four_fifths" else cells) if one.total() >= asked["min_rows"]]
+            for rate in CRITERIA.get(name, []):
+                counts = [(x, n) for x, n in (of(rate, one) for one in usual) if n >= 10]
+                changes = [odds_of] * len(counts) if name == "treatment_equality" else None
+                spans += [span_of(counts, what, alpha / len(CRITERIA[name]), changes)] if len(counts) > 1 else []
+            worst = [(max if what == "difference" else min)(x) for x in zip(*spans, strict=True)]
+            return mine | (ends(worst) if spans and len(spans) == len(CRITERIA[name]) else {})
+        i, z = names.index(group), z_of(alpha)
+        if metric in RATES:
+            return ends(of(metric, cells[i]), ("events", "n")) | ends(wilson(*of(metric, cells[i]), z, 40))
+        largest = max(cells, key=Counter.total)
+        if name in RATES and what in ("difference", "ratio"):
+            pair = *of(name, cells[i]), *of(name, largest)
+            limits = (
+                newcombe(*pair, z)
+                if what == "difference"
+                else (ratio(pair[0] * pair[3], pair[1] * pair[2]), *koopman(*pair, z))
+            )
+            return ends(pair[:2], ("events", "n")) | ends(limits)
+        rate = "selection_rate" if metric == "DI" else CLARIFY[metric]
+        pair = of(rate, good[i]), of(rate, sum(good, Counter()) - good[i])
+        if metric == "DI":
+            limits = ratio(ratio(*pair[0]), ratio(*pair[1])), *koopman(*pair[0], *pair[1], z)
+        else:
+            sides = pair if metric in ("SD", "DRR") else pair[::-1]
+            limits = newcombe(*sides[0], *sides[1], z)
+        return ends(pair[0], ("events", "n")) | ends(limits)
 
     def gaps_within(self, told):
         """Groups within clusters: train and test rows together, all clusters together, and what held-out rows show."""
