@@ -513,6 +513,50 @@ def levels_apart(x, inside):
     return out | {"effect": math.sqrt(min(1, statistic / len(x))), "p_value": chi_squared(a, b, 0)}
 
 
+def association(x, y, *_):
+    """Cramér's V of two categories, less what chance gives (Bergsma 2013); a missing value is a category."""
+    codes = [np.unique([str((one is None, one)) for one in column], return_inverse=True)[1] for column in (x, y)]
+    r, c, n = *(code.max() + 1 for code in codes), len(x)
+    if n < 30 or max(r, c) > n / 2 or min(r, c) < 2:
+        return {"estimate": math.nan, "strength": math.nan, "rows": n}
+    counts = np.bincount(codes[0] * c + codes[1], minlength=r * c).reshape(r, c)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+    phi = max(0, ((counts - expected) ** 2 / expected).sum() / n - (r - 1) * (c - 1) / (n - 1))
+    v = min(1, math.sqrt(phi / (min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1)))
+    return {"estimate": v, "low": math.nan, "high": math.nan, "strength": v, "rows": n}
+
+
+def told_by_number(x, y, alpha, stated):
+    """The category that a number tells best, by the end of the area's interval that is nearest to one half.
+
+    Of two categories one is told as well as the other: then it is the one that is stated.
+    """
+    known = np.array([one is not None for one in x])
+    x, y = x[known].astype(float), np.array(["(missing)" if one is None else str(one) for one in y[known]])
+    areas = {level: area(y == level, x, alpha) for level in {*y.tolist()} if 30 <= (y == level).sum() <= len(y) - 30}
+    mine = {"estimate": math.nan, "strength": math.nan, "rows": len(x)}
+    if areas:
+        apart = {
+            level: (round(max(one[1] - 0.5, 0.5 - one[2], 0), 12), round(abs(one[0] - 0.5), 12))
+            for level, one in areas.items()
+        }
+        best = stated if apart.get(stated) == max(apart.values()) else max(areas, key=apart.__getitem__)
+        mine |= ends(areas[best]) | {"strength": 2 * abs(areas[best][0] - 0.5), "level": best}
+    return mine
+
+
+def rank_correlation(x, y, alpha, _):
+    """Spearman's, with limits by Fisher's transformation (Bonett and Wright 2000)."""
+    known = np.array([one is not None and other is not None for one, other in zip(x, y, strict=True)])
+    x, y, n = x[known].astype(float), y[known].astype(float), int(known.sum())
+    if n < 30 or min(len({*x}), len({*y})) < 2:
+        return {"estimate": math.nan, "strength": math.nan, "rows": n}
+    r = float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
+    reach = z_of(alpha) * math.sqrt((1 + r * r / 2) / max(n - 3, 1))
+    limits = (math.tanh(math.atanh(r) + x) for x in (-reach, reach)) if abs(r) < 1 else (r, r)
+    return ends((r, *limits)) | {"strength": abs(r), "rows": n}
+
+
 def gap_of(groups, smallest):
     """The largest less the least rate of the groups that count in a cluster; not a number where fewer than two do."""
     values = [one["value"] for one in groups if one["counted"] >= max(smallest, 1)]
@@ -1182,6 +1226,7 @@ class Recomputed:
         if (report.get("mitigation") or {}).get("thresholds"):
             self.attempt(self.tried, report["mitigation"])
             self.attempt(self.thresholds_of_rows, report["mitigation"])
+            self.attempt(self.told_by_features, report["mitigation"])
         if report.get("local_bias"):
             self.attempt(self.gaps_within, report["local_bias"])
             self.attempt(self.local_clusters, report["local_bias"])
@@ -1992,15 +2037,6 @@ class Recomputed:
             expected, rows = alike[0] * alike[1] / told["reweighing"]["rows"], cell["rows"]
             mine = {"expected": expected, "weight": expected / rows if rows else math.nan}
             self.each("thresholds", f"mitigation.reweighing.cells[{c}]", cell, **mine)
-        for p, one in enumerate(told["proxies"]["proxies"] if told["proxies"] else []):
-            levels = self.table.among(one["protected"], [one["level"]])
-            if one["measure"] == "AUC" and one["estimate"] is not None and not self.drawn and levels.any():
-                x, has = self.table.numbers(one["feature"]), levels
-                here = self.table.known(one["feature"])
-                wins = stats.rankdata(x[here])[has[here]].sum() - has[here].sum() * (has[here].sum() + 1) / 2
-                area = wins / has[here].sum() / (~has[here]).sum()
-                mine = {"estimate": area, "strength": 2 * abs(area - 0.5), "rows": here.sum()}
-                self.each("thresholds", f"mitigation.proxies.proxies[{p}]", one, **mine)
         for side in ("before", "after"):
             stated = made["accuracy"][side]
             limits = wilson(stated["events"], stated["n"], z, 40)
@@ -2025,7 +2061,8 @@ class Recomputed:
         ))  # fmt: skip
         score, known = table.numbers(asked["score"]), table.known(*asked["group"])
         known = known & ~np.isnan(label + said + score)
-        names = np.array([" & ".join(map(str, one)) for one in zip(*(table.columns[x] for x in asked["group"]))])
+        columns = [table.columns[name] for name in asked["group"]]
+        names = np.array([" & ".join(map(str, one)) for one in zip(*columns, strict=True)])
         parts = [self.sample(x) if self.drawn else x for x in (self.train, self.test)]
         lacking = {
             name: table.known(name) for name in (*asked["group"], asked["score"], asked["label"], asked["prediction"])
@@ -2122,6 +2159,24 @@ class Recomputed:
             total = {"chances": sum(share for _, share in one["mixture"])}
             self.each("thresholds", f"{at}.groups, lots", total, chances=1.0)
         self.each("thresholds", at, made, train_gap=self.on_train(asked, shares)[0])
+
+    def told_by_features(self, told):
+        """How well each feature tells each protected attribute, on the rows of both parts."""
+        alpha = told["settings"]["alpha"]
+        if self.by_person:
+            raise Skip("what features tell of the protected attributes of persons")
+        rows = self.sample(self.train) | self.sample(self.test) if self.drawn else self.train | self.test
+        columns = {name: self.table.columns[name][rows] for name in self.table.columns}
+        numbers = {
+            name: len({*x} - {None}) > 2 and not any(isinstance(one, (str, bool)) for one in x)
+            for name, x in columns.items()
+        }
+        for p, one in enumerate(told["proxies"]["proxies"] if told["proxies"] else []):
+            sides = [one["feature"], one["protected"]]
+            x, y = (columns[name] for name in sorted(sides, key=lambda name: not numbers[name]))
+            of_numbers = sum(numbers[name] for name in sides)
+            mine = (association, told_by_number, rank_correlation)[of_numbers](x, y, alpha, one["level"])
+            self.each("thresholds", f"mitigation.proxies.proxies[{p}]", one, **mine)
 
     def on_train(self, asked, cells):
         """The largest difference of the rates that are to be equal, and the objective."""
@@ -2220,6 +2275,9 @@ class Recomputed:
         mine |= {"threshold": self.spec["local_bias"]["max_gap"] or 0.05}
         self.each("local bias", "local_bias.settings", asked, **mine)
         self.each("local bias", "local_bias", told, **{f"{x}_rows": everybody[f"{x}_rows"] for x in ("train", "test")})
+        alike = all([x["train"], x["test"], x["together"]] == [y["train"], y["test"], y["together"]] for x, y in zip(
+            told["kmeans"]["clusters"], told["logan"]["clusters"], strict=False
+        )) and not told["kmeans"]["off_centre"] + told["logan"]["off_centre"]  # fmt: skip
         for method in ("kmeans", "logan"):
             made, where = told[method], f"local_bias.{method}"
             clusters = made["clusters"]
@@ -2255,6 +2313,14 @@ class Recomputed:
                 self.each("local bias", f"{where}, held out", one, **mine)
             for c, one in enumerate(clusters):
                 self.each("local bias", f"{where}.clusters[{c}]", one, label=c)
+                if alike:  # both methods found the same clusters, and say the same of them
+                    other = told["logan" if method == "kmeans" else "kmeans"]["clusters"][c]["about"]
+                    for f, (stated, same) in enumerate(zip(one["about"]["features"], other["features"], strict=True)):
+                        same = {name: same[name] for name in same if name != "kind"}
+                        self.each("local bias", f"{where}.clusters[{c}].about.features[{f}]", stated, **same)
+                    self.each(
+                        "local bias", f"{where}.clusters[{c}].about", one["about"], nearest_rows=other["nearest_rows"]
+                    )
                 self.attempt(self.apart, f"{where}.clusters[{c}]", one, len(tests), smallest)
         self.attempt(self.apart, "local_bias.everywhere", everybody, 1, smallest)
         if everybody["held_out"]["p_value"] is not None:
