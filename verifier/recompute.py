@@ -645,6 +645,10 @@ class Table:
             raise Skip(f"what takes the column {name}: it holds texts, dates or numbers in a notation of their own")
         return self.once(name, "numbers", lambda column: column.astype(float))
 
+    def numeric(self, name):
+        """Whether a column holds numbers."""
+        return self.once(name, "holds numbers", lambda column: not any(isinstance(x, (str, bool)) for x in column))
+
     def among(self, name, wanted):
         """Rows with one of some values; a number is also the text that writes it."""
         values = self.once(name, "values", lambda column: {*column} - {None})
@@ -983,6 +987,110 @@ def flip_limits(plus, minus, n, z):
     return min(max(p - q - reach, -1.0), gap), max(min(p - q + reach, 1.0), gap)
 
 
+# Small groups, estimated with help of the others ------------------------------------------------------------------
+TAU = np.concatenate([[0.0], np.geomspace(0.02, 3.0, 15)])  # how much groups may differ beyond their levels
+PRIOR_OF_TAU = np.gradient(TAU) / (1 + (TAU / 0.5) ** 2)  # half of Cauchy's distribution (Gelman 2006)
+
+
+def by_tau(log_likelihood):
+    """How probable each tau is, which is along the first axis."""
+    weights = PRIOR_OF_TAU.reshape(-1, *[1] * (log_likelihood.ndim - 1))
+    weights = weights * np.exp(log_likelihood - log_likelihood.max(axis=0))
+    return weights / weights.sum(axis=0)
+
+
+def in_common(z, v, design):
+    """Values z with variances v as a mean, effects of levels, and what is their own, with each tau.
+
+    Log likelihoods, effects and their covariance, and of each group what the others predict, its variance, and the log
+    likelihood of the others (Morris 1983).
+    """
+    d = TAU[:, None] ** 2 + v
+    within = np.eye(design.shape[1]) + np.einsum("tg,gi,gj->tij", 1 / d, design, design)
+    covariance = np.linalg.inv(within)
+    effects = np.einsum("tij,gj,tg->ti", covariance, design, z / d)
+    solved = (z - effects @ design.T) / d
+    diagonal = 1 / d - np.einsum("gi,tij,gj->tg", design, covariance, design) / d**2
+    likelihood = -(np.log(d).sum(axis=1) + np.linalg.slogdet(within)[1] + (z * solved).sum(axis=1)) / 2
+    mean, variance = z - solved / diagonal, 1 / diagonal
+    others = likelihood[:, None] + (np.log(variance) + (z - mean) ** 2 / variance) / 2
+    return likelihood, effects, covariance, mean, np.maximum(variance - v, 1e-12), others
+
+
+def mixture(at, weights, mean, variance):
+    """The density of normal distributions, one for each tau, at points of each group."""
+    apart = (at - mean[..., None]) ** 2 / variance[..., None]
+    return (np.exp(-apart / 2) * (weights / np.sqrt(2 * math.pi * variance))[..., None]).sum(axis=0)
+
+
+def quantiles(at, density, alpha):
+    """Median and limits of each group by the trapezoidal rule."""
+    below = np.cumsum((density[:, 1:] + density[:, :-1]) / 2 * np.diff(at, axis=1), axis=1)
+    below = np.pad(below, ((0, 0), (1, 0))) / below[:, -1:]
+    return np.array([np.interp([0.5, alpha / 2, 1 - alpha / 2], *one) for one in zip(below, at, strict=True)])
+
+
+def posterior(model, design, own, guess, width, log_likelihood, alpha):
+    """Each group by its own rows and what others predict for it, which three tenths of the prior do not trust.
+
+    Robust as of Schmidli et al. (2014); a group without rows of its own is what others predict.
+    """
+    likelihood, effects, covariance, mean, variance, others = model
+    everywhere, close, out = np.linspace(-12, 12, 241), np.linspace(-8, 8, 33), np.empty((len(own), 3))
+
+    def points(mean, variance, *more):
+        near = (mean[..., None] + np.sqrt(variance)[..., None] * close).transpose(1, 0, 2).reshape(mean.shape[1], -1)
+        return np.sort(np.concatenate([np.tile(everywhere, (mean.shape[1], 1)), near, *more], axis=1), axis=1)
+
+    at = points(mean, variance, guess[:, None] + width[:, None] * close)
+    prior = 0.7 * mixture(at, by_tau(others), mean, variance) + 0.3 * special.expit(at) * special.expit(-at)
+    density = np.log(np.maximum(prior, 1e-300)) + log_likelihood(at)
+    out[own] = quantiles(at, np.exp(density - density.max(axis=1, keepdims=True)), alpha)
+    if not own.all():
+        mean = effects @ design[~own].T
+        variance = np.einsum("gi,tij,gj->tg", design[~own], covariance, design[~own]) + TAU[:, None] ** 2
+        at, weights = points(mean, variance), np.repeat(by_tau(likelihood)[:, None], (~own).sum(), axis=1)
+        out[~own] = quantiles(at, mixture(at, weights, mean, variance), alpha)
+    return out
+
+
+def pooled_rates(x, n, design, own, alpha):
+    """Rates of groups by partial pooling on the log odds, with working responses (Breslow and Clayton 1993)."""
+    y, size = x[own], n[own]
+    theta = np.full(len(y), special.logit((y.sum() + 0.5) / (size.sum() + 1)))
+    for _ in range(25):
+        p = special.expit(theta.clip(-12, 12))
+        z, v = theta + (y - size * p) / (size * p * (1 - p)), 1 / (size * p * (1 - p))
+        model = in_common(z, v, design[own])
+        likelihood, *_, mean, variance, _ = model
+        joint = (z / v + mean / variance) / (1 / v + 1 / variance)
+        moved = (by_tau(likelihood)[:, None] * joint).sum(axis=0) - theta
+        theta = theta + moved.clip(-2, 2)
+        if abs(moved).max() < 1e-8:
+            break
+    width = np.sqrt(1 / (y + 0.5) + 1 / (size - y + 0.5))
+
+    def log_likelihood(at):
+        return y[:, None] * at - size[:, None] * np.logaddexp(0, at)
+
+    guess = special.logit((y + 0.5) / (size + 1))
+    return special.expit(posterior(model, design, own, guess, width, log_likelihood, alpha))
+
+
+def pooled_means(mean, variance, n, design, own, alpha):
+    """Means of groups by partial pooling; a group's variance counts with ten rows of that of all (Smyth 2004)."""
+    df = np.maximum(n[own] - 1, 0)
+    pooled, centre = (variance[own] * df).sum() / max(df.sum(), 1), (mean[own] * n[own]).sum() / n[own].sum()
+    pooled = pooled if pooled > 0 else ((mean[own] - centre) ** 2).mean() or 1.0
+    z, v = (mean[own] - centre) / math.sqrt(pooled), (variance[own] * df / pooled + 10) / (df + 10) / n[own]
+
+    def log_likelihood(at):
+        return -(df[:, None] + 11) / 2 * np.log1p((at - z[:, None]) ** 2 / v[:, None] / (df[:, None] + 10))
+
+    model = in_common(z, v, design[own])
+    return centre + math.sqrt(pooled) * posterior(model, design, own, z, np.sqrt(v), log_likelihood, alpha)
+
+
 # Clusters of local bias -----------------------------------------------------------------------------------------------
 def on_grid(x, exponent):
     """Numbers as multiples of a power of two, so coarse that their sums are exact; None: all are 0."""
@@ -1002,7 +1110,7 @@ def encoded(table, names, train):
         return np.nan_to_num(x).astype(np.float32)
 
     for name in sorted(names):
-        if any(isinstance(x, (str, bool)) for x in table.columns[name]):
+        if not table.numeric(name):
             categories.append(name)
             continue
         x = table.numbers(name)
@@ -2167,10 +2275,7 @@ class Recomputed:
             raise Skip("what features tell of the protected attributes of persons")
         rows = self.sample(self.train) | self.sample(self.test) if self.drawn else self.train | self.test
         columns = {name: self.table.columns[name][rows] for name in self.table.columns}
-        numbers = {
-            name: len({*x} - {None}) > 2 and not any(isinstance(one, (str, bool)) for one in x)
-            for name, x in columns.items()
-        }
+        numbers = {name: self.table.numeric(name) and len({*x} - {None}) > 2 for name, x in columns.items()}
         for p, one in enumerate(told["proxies"]["proxies"] if told["proxies"] else []):
             sides = [one["feature"], one["protected"]]
             x, y = (columns[name] for name in sorted(sides, key=lambda name: not numbers[name]))
@@ -2393,9 +2498,8 @@ class Recomputed:
             raise Skip("columns that describe clusters of persons")
         apart = []
         for c, name in product(range(len(clusters)), columns):
-            x, inside = self.table.columns[name][test], labels == c
-            numbers = not any(isinstance(one, (str, bool)) for one in self.table.columns[name])
-            found = (means_apart if numbers else levels_apart)(x, inside)
+            of_column = means_apart if self.table.numeric(name) else levels_apart
+            found = of_column(self.table.columns[name][test], labels == c)
             apart += [(c, {"column": name} | found)] if found else []
         for (_, found), p_value in zip(apart, benjamini_hochberg([x["p_value"] for _, x in apart]), strict=True):
             found["p_adjusted"] = p_value
@@ -2461,25 +2565,66 @@ class Recomputed:
         self.each("local bias", f"{where}.within_clusters", null, **mine)
 
     def pooled(self, told):
-        """Sizes of groups of declared columns; estimates are in steps, so that no single person shows."""
+        """Groups of declared columns, estimated with help of the others, in steps in which no single person shows."""
+        alpha, everybody = 1 - told["confidence"], self.y[self.audited]
+        two = (
+            (0.0, 1.0) if told["is_rate"] else tuple(np.unique(everybody)) if len({*everybody.tolist()}) == 2 else None
+        )
+        step = 0.01 if told["is_rate"] else 10.0 ** math.floor(math.log10(0.1 * everybody.std()))
         for i, grouping in enumerate(told["groupings"]):
-            for j, group in enumerate(grouping["groups"]):
-                where, inside = f"pooled_groups.groupings[{i}].groups[{j}]", self.audited.copy()
-                for name, level in zip(grouping["columns"], group["values"], strict=False):
+            groups, masks = grouping["groups"], []
+            for group in groups:
+                masks.append(self.audited & self.table.known(*grouping["columns"]))
+                for name, level in zip(grouping["columns"], group["values"], strict=True):
                     cut = self.spec["groups"]["thresholds"].get(name)
                     above = (self.table.numbers(name) > cut) == level.startswith(">") if cut is not None else None
-                    inside &= self.table.among(name, [level]) if above is None else above
-                if len(group["values"]) == len(grouping["columns"]):
-                    inside &= self.table.known(*grouping["columns"])
-                few = int(inside.sum()) < min(told["pooled_from"], told["min_rows"])
-                mine = (
-                    {"size": None if few else int(inside.sum())}
-                    if len(grouping["columns"]) == len(group["values"])
-                    else {}
-                )
-                if told["is_rate"]:
-                    mine |= {name: round(group[name], 2) for name in ("estimate", "low", "high")}
-                self.each("pooled groups", where, group, **({} if self.by_person else mine))
+                    masks[-1] &= self.table.among(name, [level]) if above is None else above
+            if not groups:
+                continue
+            number, worth = self.sizes_of(masks)
+            own = number >= min(told["pooled_from"], told["min_rows"])
+            of_group = [self.y[inside] for inside in masks]
+            mean = np.array([one.mean() for one in of_group])
+            design = [np.full((len(groups), 1), 10.0)]
+            if len(grouping["columns"]) > 1:
+                levels = [np.array(one) for one in zip(*(group["values"] for group in groups), strict=True)]
+                design += [(one[:, None] == np.unique(one)) * 1.0 for one in levels]
+            design = np.concatenate(design, axis=1)
+            if two:
+                share = ((mean - two[0]) / (two[1] - two[0])).clip(0, 1)
+                found = two[0] + (two[1] - two[0]) * pooled_rates(share * worth, worth, design, own, alpha)
+            else:
+                variance = np.array([one.var(ddof=1) if len(one) > 1 else 0.0 for one in of_group])
+                found = pooled_means(mean, variance, worth, design, own, alpha)
+            for j, group in enumerate(groups):
+                estimate, low, high = found[j] / step
+                steps = round(estimate), math.floor(low + 1e-9), math.ceil(high - 1e-9)
+                mine = ends([float(f"{x * step:.12g}") for x in steps]) | {"size": int(number[j]) if own[j] else None}
+                mine |= {"has_own_rows": bool(own[j]), "has_few_rows": bool(number[j] < told["min_rows"])}
+                self.each("pooled groups", f"pooled_groups.groupings[{i}].groups[{j}]", group, **mine)
+
+    def sizes_of(self, masks):
+        """People in each group, and as how many rows of different people its rows count.
+
+        How alike rows of a person are is learnt from all groups together (Kish 1965).
+        """
+        rows = np.array([one.sum() for one in masks])
+        if self.whose is None:
+            return rows, rows.astype(float)
+        parts = []
+        for inside in masks:
+            y, (_, people, of_each) = (
+                self.y[inside],
+                np.unique(self.whose[inside], return_inverse=True, return_counts=True),
+            )
+            off = np.bincount(people, y - y.mean())
+            between = (off**2).sum() * len(of_each) / max(len(of_each) - 1, 1)
+            parts.append((len(of_each), (of_each**2).sum(), between, y.var(ddof=1) if len(y) > 1 else 0.0))
+        number, squares, between, variance = map(np.array, zip(*parts, strict=True))
+        several = number > 1
+        pairs = (variance * (squares - rows))[several].sum()
+        alike = (between - variance * rows)[several].sum() / pairs if pairs > 0 else 1.0
+        return number, rows / (1 + np.clip(alike, 0, 1) * (squares / np.maximum(rows, 1) - 1))
 
     def declared(self, told):
         """The bias variable of each declared group against everybody else; intervals of differences hold at once."""
