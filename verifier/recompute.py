@@ -13,6 +13,7 @@ import math
 import re
 import sys
 from collections import Counter
+from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations, pairwise, permutations, product
 from operator import mul
@@ -1097,9 +1098,12 @@ def on_grid(x, exponent):
     return (x * 0 if exponent is None else np.ldexp(np.rint(np.ldexp(x, -exponent)), exponent)) + 0.0
 
 
-def encoded(table, names, train):
-    """Columns as float32: numbers standardised on the train rows, whether they are missing, and a column per level."""
-    rows, numbers, categories = int(train.sum()), [], []
+def encoded(table, names, train, categories_only=False):
+    """Columns by name: float32 numbers, standardised on the train rows, and whether they are missing; codes of levels.
+
+    Levels are numbered by how many train rows have them; who has another one has the number after the last.
+    """
+    rows, numbers, codes, levels = int(train.sum()), [], [], []
     step = math.frexp(1.0)[1] + math.frexp(rows)[1] - 50
 
     def standardised(x):
@@ -1110,18 +1114,28 @@ def encoded(table, names, train):
         return np.nan_to_num(x).astype(np.float32)
 
     for name in sorted(names):
-        if not table.numeric(name):
-            categories.append(name)
+        if table.numeric(name) and not categories_only:
+            x = table.numbers(name)
+            numbers += [standardised(x)] + ([standardised(np.isnan(x) * 1.0)] if np.isnan(x[train]).any() else [])
             continue
-        x = table.numbers(name)
-        numbers += [standardised(x)] + ([standardised(np.isnan(x) * 1.0)] if np.isnan(x[train]).any() else [])
-    size = np.float32(0.5 if any(np.ptp(x[train]) > 0 for x in numbers) else math.sqrt(0.5))  # as in k-prototypes
-    for name in categories:
-        x = np.array([None if one is None else str(one) for one in table.columns[name]], dtype=object)
-        levels = Counter(x[train])
-        for level in sorted(levels, key=lambda one: (-levels[one], one is None, one or "")):
-            numbers.append(np.where(x == level, size, np.float32(0)))
-    return np.array(numbers, dtype=np.float32)
+        x = [None if one is None else str(one) for one in table.columns[name]]
+        rows_of = Counter(one for one, is_train in zip(x, train, strict=True) if is_train)
+        ranked = sorted(rows_of, key=lambda one: (-rows_of[one], one is None, one or ""))
+        number = {level: i for i, level in enumerate(ranked)}
+        codes.append([number.get(one, len(ranked)) for one in x])
+        levels.append(len(ranked))
+    shape = (-1, len(train))
+    return np.array(numbers, np.float32).reshape(shape), np.array(codes, np.int64).reshape(shape), levels
+
+
+def as_points(numbers, codes, levels, train):
+    """Numbers, and a column for each level: two levels are as far apart as in k-prototypes (Huang 1998)."""
+    size = np.float32(0.5 if any(np.ptp(x[train]) > 0 for x in numbers) else math.sqrt(0.5))
+    flags = [
+        np.where(code == level, size, np.float32(0))
+        for code, count in zip(codes, levels, strict=True) for level in range(count)
+    ]  # fmt: skip
+    return np.array([*numbers, *flags], dtype=np.float32)
 
 
 def squared_distances(x, points):
@@ -1294,6 +1308,215 @@ class LocalClusters:
         """The cluster of the centre that is nearest to each of some rows."""
         _, centres, into, _ = self.found[method]
         return into[squared_distances(self.placed(x), centres).argmin(axis=0)]
+
+
+# Clusters of the bias variable -------------------------------------------------------------------------------------
+class Halves:
+    """A split of rows by two prototypes, of which each row goes to the nearer one: k-prototypes (Huang 1998)."""
+
+    def __init__(self, mean_a, mode_a, mean_b, mode_b, gamma):
+        self.linear = (2.0 * (mean_b - mean_a)).astype(np.float32)
+        self.least, self.gamma = np.float32(squared_norm(mean_b) - squared_norm(mean_a)), np.float32(gamma)
+        self.mode_a, self.mode_b = mode_a, mode_b
+
+    def sides(self, numbers, codes):
+        """Which rows go to b."""
+        score, shape = np.zeros(numbers.shape[1], np.float32), (-1, 1)
+        for weight, column in zip(self.linear, numbers, strict=True):
+            score += weight * column
+        if len(codes):
+            matches = (codes == self.mode_b.reshape(shape)).sum(axis=0) - (codes == self.mode_a.reshape(shape)).sum(
+                axis=0
+            )
+            score += self.gamma * matches.astype(np.float32)
+        return score > self.least
+
+
+def squared_norm(point):
+    return float(np.cumsum(point * point)[-1]) if len(point) else 0.0
+
+
+class ClusterTree:
+    """Hierarchical bias-aware clustering (Misztal-Radecka and Indurkhya 2021) of the train rows.
+
+    `y` are whole numbers, of which higher is worse.
+    """
+
+    def __init__(self, numbers, codes, levels, y, asked, min_rows, seed):
+        self.numbers, self.codes, self.levels, self.y, self.min_rows, self.seed = (
+            numbers,
+            codes,
+            levels,
+            y,
+            min_rows,
+            seed,
+        )
+        self.gamma, self.starts = 0.5 if any(np.ptp(x) > 0 for x in numbers) else 1.0, asked["n_init"]
+        self.hashes = np.zeros(len(y), np.uint64)
+        for column in (*(x.view(np.uint32) for x in numbers), *codes):
+            if (column != column[0]).any():
+                self.hashes = mixed(self.hashes + column.astype(np.uint64))
+        root = {"id": 0, "parent": None, "at": 1, "rows": np.arange(len(y)), "gap": Fraction(0), "label": 0}
+        self.nodes, labels = [root | self.moments(root["rows"])], 1
+        step = Fraction(asked["margin"] * self.nodes[0]["spread"])
+        for _ in range(asked["max_iter"]):
+            waiting = [
+                one for one in self.nodes
+                if "tried" not in one and one["spread"] > 0 and len(one["rows"]) >= max(2 * min_rows, 2)
+            ]  # fmt: skip
+            if not waiting:
+                break
+            node = max(waiting, key=lambda one: (one["spread"], -one["label"]))
+            node["tried"] = True
+            split = self.best_split(node)
+            if split is None:
+                continue
+            rows = node["rows"]
+            sides = split.sides(numbers[:, rows], codes[:, rows])
+            parts = [rows[~sides], rows[sides]]
+            gaps = [self.gap(one) for one in parts]
+            if min(map(len, parts)) >= max(min_rows, 1) and max(gaps) >= node["gap"] + step:
+                node |= {"split": split, "children": [len(self.nodes), len(self.nodes) + 1]}
+                for part, gap, at, label in zip(parts, gaps, (0, 1), (node["label"], labels), strict=True):
+                    child = {"id": len(self.nodes), "parent": node["id"], "at": 2 * node["at"] + at, "rows": part}
+                    self.nodes.append(child | {"gap": gap, "label": label} | self.moments(part))
+                labels += 1
+        leaves = sorted((one for one in self.nodes if "split" not in one), key=lambda one: (-one["gap"], one["id"]))
+        self.clusters = {one["id"]: i for i, one in enumerate(leaves)}  # by falling gap
+
+    def moments(self, rows):
+        """The standard deviation of whole numbers."""
+        n, total, squares = (
+            len(rows),
+            int(self.y[rows].sum()),
+            sum(int(x) ** 2 * int(k) for x, k in zip(*np.unique(self.y[rows], return_counts=True), strict=True)),
+        )
+        return {"spread": math.sqrt((n * squares - total**2) / n**2)}
+
+    def gap(self, rows):
+        """The mean of rows less that of all others."""
+        n, k, total, part = len(self.y), len(rows), int(self.y.sum()), int(self.y[rows].sum())
+        return Fraction(n * part - k * total, k * (n - k)) if n > k else Fraction(0)
+
+    def labels(self, numbers, codes):
+        """The cluster of each of some rows, which go down the tree."""
+        at = np.zeros(numbers.shape[1] if len(numbers) else codes.shape[1], int)
+        for node in self.nodes:
+            if "split" in node:
+                here = np.flatnonzero(at == node["id"])
+                at[here] = np.where(node["split"].sides(numbers[:, here], codes[:, here]), *node["children"][::-1])
+        return np.array([self.clusters.get(one["id"], -1) for one in self.nodes])[at]
+
+    def best_split(self, node):
+        """The cheapest split in two with enough rows on either side, from several pairs of rows; or the cheapest."""
+        rows = node["rows"]
+        draw = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, node["at"]])))
+        seeded = mixed(self.hashes[rows] ^ np.uint64(draw.integers(0, 2**64, dtype=np.uint64)))
+        _, first, copies = np.unique(seeded, return_index=True, return_counts=True)
+        chosen, weights, complete = rows[first[:4096]], copies[:4096].astype(float), len(first) <= 4096
+        if len(rows) > 131_072 or (not complete and not len(self.numbers)):
+            raise Skip("clusters of so many rows that the search looks at some of them")
+        if len(chosen) < 2:
+            return None
+        sample = self.numbers[:, chosen], self.codes[:, chosen], weights
+        found = self.rested(sample, self.pairs(sample, draw), 0.0 if complete else 1e-4)
+        if complete and not len(self.numbers) and 2 * len(self.codes) ** 2 * len(chosen) <= 4_000_000:
+            found = self.polished(sample, found)
+        found = self.large_enough_first(found, weights.sum(), len(rows))
+        if not complete and found:
+            everybody = self.numbers[:, rows], self.codes[:, rows], np.ones(len(rows))
+            found = self.rested(everybody, [one[2] for one in found[:2]], 1e-4)
+            found = self.large_enough_first(found, len(rows), len(rows))
+        return found[0][1] if found else None
+
+    def large_enough_first(self, found, total, rows):
+        """Splits with enough rows on either side, then the others, each by rising cost."""
+        needed = self.min_rows / rows * total * (1 - 1e-12)
+        return sorted(found, key=lambda one: min(one[3], total - one[3]) < needed)
+
+    def pairs(self, sample, draw):
+        """Pairs of rows to start from: the second is drawn by its squared distance from the first (k-means++).
+
+        Of categories alone one pair is by density instead (Cao, Liang and Bai 2009).
+        """
+        numbers, codes, weights = sample
+        draws, x, out = draw.random((self.starts, 2)), numbers.astype(float), []
+        for first, second in draws:
+            i = min(
+                int(np.searchsorted(np.cumsum(weights), first * np.cumsum(weights)[-1], side="right")), len(weights) - 1
+            )
+            apart = np.zeros(len(weights))
+            for column in x:
+                apart += (column - column[i]) ** 2
+            apart += self.gamma * (codes != codes[:, [i]]).sum(axis=0)
+            total = np.cumsum(weights * apart)
+            j = (
+                min(int(np.searchsorted(total, second * total[-1], side="right")), len(weights) - 1)
+                if total[-1] > 0
+                else i
+            )
+            out.append((i, j))
+        if not len(numbers):
+            density = sum(np.bincount(one, weights)[one] for one in codes)
+            i = int(density.argmax())
+            out[0] = i, int((density * (codes != codes[:, [i]]).sum(axis=0)).argmax())
+        return [(x[:, i], codes[:, i], x[:, j], codes[:, j]) for i, j in out]
+
+    def centre(self, sample, sides):
+        """Rows, means and modes on some side, and what the rows cost around them."""
+        numbers, codes, weights = sample
+        w = weights[sides]
+        n, modes, mismatches = w.sum(), [], w.sum() * len(codes)
+        mean = np.array([(w * column[sides]).sum() for column in numbers.astype(float)]) / n
+        for code, levels in zip(codes, self.levels, strict=True):
+            counts = np.bincount(code[sides], w, levels + 1)
+            modes.append(int(counts.argmax()))
+            mismatches -= counts.max()
+        return n, mean, np.array(modes, dtype=int), self.gamma * mismatches - n * squared_norm(mean)
+
+    def rested(self, sample, starts, tolerance):
+        """Move pairs of prototypes to the centres of their rows until they rest: cost, split, prototypes, rows of b."""
+        found = []
+        for start in starts:
+            at, cost = start, math.inf
+            for passes in range(1, 101):
+                split = Halves(*at, self.gamma)
+                sides = split.sides(*sample[:2])
+                if sides.all() or not sides.any():
+                    cost = math.inf
+                    break
+                a, b = self.centre(sample, ~sides), self.centre(sample, sides)
+                before, cost = cost, a[3] + b[3]
+                shift = squared_norm(a[1] - at[0]) + squared_norm(b[1] - at[2])
+                moved = shift > tolerance or (a[2] != at[1]).any() or (b[2] != at[3]).any()
+                if not (cost < before and moved) or passes == 100:
+                    break
+                at = a[1], a[2], b[1], b[2]
+            if cost < math.inf:
+                found.append((cost, split, (a[1], a[2], b[1], b[2]), b[0], sides))
+        found.sort(key=lambda one: one[0])
+        return [one for i, one in enumerate(found) if not i or one[0] > found[i - 1][0]]
+
+    def polished(self, sample, found):
+        """Leave the local optima of k-modes: start again with one mode moved to its runner-up, while that is cheaper."""
+        out, nothing = [], np.empty(0)
+        for best in found[:3]:
+            while True:
+                starts, (_, mode_a, _, mode_b) = [], best[2]
+                for modes, is_b in ((mode_a, False), (mode_b, True)):
+                    for k, code in enumerate(sample[1]):
+                        side = best[4] == is_b
+                        counts = np.bincount(code[side], sample[2][side], self.levels[k] + 1)
+                        counts[modes[k]] = -1
+                        moved = modes.copy()
+                        moved[k] = counts.argmax()
+                        starts.append((nothing, mode_a, nothing, moved) if is_b else (nothing, moved, nothing, mode_b))
+                tried = self.rested(sample, starts, 0.0)
+                if not tried or tried[0][0] >= best[0]:
+                    break
+                best = tried[0]
+            out.append(best)
+        return sorted([*out, *found[3:]], key=lambda one: one[0])
 
 
 # 6. What is held against the report ---------------------------------------------------------------------------------
@@ -2452,7 +2675,7 @@ class Recomputed:
         code = np.select([table.among(asked["group"], [one]) for one in told["groups"]], range(len(told["groups"])), -1)
         test &= code >= 0
         features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
-        x = encoded(table, asked["embeddings"] or features, train)
+        x = as_points(*encoded(table, asked["embeddings"] or features, train), train)
         given = x[:, train], code[train], value[train], len(told["groups"]), asked
         key = hash((*(one.tobytes() for one in given[:3]), json.dumps(asked)))
         search = table.looked_up.setdefault(("clusters", key), None) or LocalClusters(*given)
@@ -2510,6 +2733,36 @@ class Recomputed:
             )
             for f, (stated, found) in enumerate(zip(one["about"]["features"], mine, strict=True)):
                 self.each("local bias", f"{where}.clusters[{c}].about.features[{f}]", stated, 1e-8, **found)
+
+    def tree_of_rows(self):
+        """The tree of clusters, grown anew from the train rows."""
+        asked, search, table = self.spec["clustering"], self.report["search"], self.table
+        if asked["engine"] != "bdt" or not asked["scale"]:
+            raise Skip("clusters by the engine of another tool, or of numbers that are not standardised")
+        known = ~np.isnan(self.y)
+        train, share, least = self.train & known, self.spec["split"]["test_size"], self.spec["significance"]["min_rows"]
+        rows, size = int(train.sum()), asked["min_cluster_size"]
+        people = rows if self.whose is None else len({*self.whose[train]})
+        needed = math.ceil(rows / people * (least + 2 * math.sqrt(least)) * (1 - share) / share)
+        least = max(math.ceil(0.01 * rows), min(needed, rows // 4))
+        least = least if size is None else math.ceil(size * rows) if size < 1 else int(size)
+        self.each("clusters", "search", search, min_cluster_rows=least)
+        features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
+        numbers, codes, levels = encoded(table, features, train, search["method"] == "kmodes")
+        y = self.y[train]
+        unit = (y - y.min()) / (np.ptp(y) or 1)
+        mean = math.fsum(unit) / rows
+        whole = np.rint((unit - mean) / (max(mean, 1 - mean) / (2**31 - 1))).astype(np.int64)
+        whole = -whole if self.spec["bias_variable"]["better"] == "higher" else whole
+        given = numbers[:, train], codes[:, train], levels, whole, asked, least, self.spec["split"]["random_state"]
+        key = "tree", hash((given[0].tobytes(), given[1].tobytes(), whole.tobytes(), json.dumps((asked, least))))
+        tree = table.looked_up.get(key) or ClusterTree(*given)
+        table.looked_up[key] = tree
+        labels = np.full(table.rows, -1)
+        labels[known & (self.train | self.test)] = tree.labels(
+            *(x[:, known & (self.train | self.test)] for x in (numbers, codes))
+        )
+        return tree, labels
 
     def apart(self, where, one, tests, smallest):
         """The gap of a cluster in either part, and of its two groups that are furthest apart on the train rows."""
