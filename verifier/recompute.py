@@ -479,6 +479,48 @@ def area(y, s, alpha):
     return wins / n / m, *area_limits(y, s, alpha)
 
 
+def permuted(a, b, alpha, seed):
+    """p-value of equal means by permutations of rows, studentised (Janssen 1997), and the t's that bound the interval.
+
+    From counts of values, or from rows where these are fewer; the same draws, from the same seed.
+    """
+    values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
+    in_a, counts = np.bincount(codes[: len(a)], minlength=len(values)), np.bincount(codes)
+    x = values - (values * counts).sum() / counts.sum()
+    x /= abs(x).max()
+    (n, m), rows, draw = sorted((len(a), len(b))), len(a) + len(b), np.random.default_rng(seed)
+    of_smaller = in_a if len(a) <= len(b) else counts - in_a
+    sums, squares = [[(of_smaller * x).sum()]], [[(of_smaller * x**2).sum()]]
+    every, width = np.repeat(x, counts), max(1, 2_000_000 // (rows if rows <= 1_000 else len(x)))
+    counting = 7 * len(x) <= (rows if rows <= 1_000 else 1_500 + 1.5 * n)
+    width = max(1, 2_000_000 // len(x)) if counting else width
+    for done in range(0, 9_999, width):
+        size = min(width, 9_999 - done)
+        if counting:
+            drawn = draw.multivariate_hypergeometric(counts, n, size=size, method="marginals")
+            sums.append((drawn * x).sum(axis=1))
+            squares.append((drawn * x**2).sum(axis=1))
+            continue
+        if rows > 1_000:
+            drawn = np.array([every[draw.choice(rows, n, replace=False, shuffle=False)] for _ in range(size)])
+        else:
+            drawn = draw.permuted(np.tile(every, (size, 1)), axis=1)[:, :n]
+        sums.append(drawn.sum(axis=1))
+        squares.append((drawn**2).sum(axis=1))
+    sums, squares = np.concatenate(sums), np.concatenate(squares)
+    rest, rest_squares = (counts * x).sum() - sums, (counts * x**2).sum() - squares
+    variance = (squares - sums**2 / n) / (n - 1) / n + (rest_squares - rest**2 / m) / (m - 1) / m
+    gap, error = sums / n - rest / m, np.sqrt(np.where(variance * n < 1e-13, 0, variance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.nan_to_num(np.where(abs(gap) <= 1e-9 * error, 0, gap / error), nan=0, posinf=np.inf, neginf=-np.inf)
+    t = -t if len(a) > len(b) else np.concatenate([t, -t]) if n == m else t
+    tie = 1e-9 * abs(t[0]) if np.isfinite(t[0]) else 0
+    tail, allowed = min((t >= t[0] - tie).sum(), (t <= t[0] + tie).sum()), math.floor(alpha * len(t) / 2 + 1e-9)
+    ordered = np.sort(t)
+    ends_of_t = min(0, ordered[allowed]), max(0, ordered[-1 - allowed])
+    return min(1, 2 * tail / len(t)), *((x * (1 + 1e-9) for x in ends_of_t) if allowed else (-math.inf, math.inf))
+
+
 def means_apart(x, inside):
     """Means inside and outside, by Welch's test (of two values by the exact one), with Hedges' g or Cohen's h."""
     known = np.array([one is not None for one in x])
@@ -1498,7 +1540,7 @@ class ClusterTree:
         return [one for i, one in enumerate(found) if not i or one[0] > found[i - 1][0]]
 
     def polished(self, sample, found):
-        """Leave the local optima of k-modes: start again with one mode moved to its runner-up, while that is cheaper."""
+        """Leave the local optima of k-modes: move one mode to its runner-up, while that is cheaper."""
         out, nothing = [], np.empty(0)
         for best in found[:3]:
             while True:
@@ -1565,6 +1607,9 @@ class Recomputed:
         if report.get("pooled_groups"):
             self.attempt(self.pooled, report["pooled_groups"])
         self.attempt(self.repeated)
+        self.placed = None  # the cluster of each row
+        if report.get("tree") and report["clusters"]:
+            self.attempt(self.clusters_of_tree)
         self.attempt(self.families)
         self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
         self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
@@ -2172,6 +2217,7 @@ class Recomputed:
         mine = {"tests": others + declared, "tests_declared": declared, "cluster": 0}
         self.each("families of tests", "differences", told, **mine)
         self.attempt(self.columns_apart, told)
+        self.attempt(self.columns_of_rows, told)
 
     def table_of(self, feature, told):
         """Chi-squared of a column's levels by cluster (Pearson 1900) and Cramér's V; {} where not all are printed."""
@@ -2763,6 +2809,105 @@ class Recomputed:
             *(x[:, known & (self.train | self.test)] for x in (numbers, codes))
         )
         return tree, labels
+
+    def clusters_of_tree(self):
+        """Each part of the tree and each cluster, from its rows."""
+        tree, self.placed = self.tree_of_rows()
+        train, sign = (
+            np.flatnonzero(self.train & self.audited),
+            -1 if self.spec["bias_variable"]["better"] == "higher" else 1,
+        )
+        for node, stated in zip(tree.nodes, self.report["tree"]["nodes"], strict=True):
+            y, rest = self.y[train[node["rows"]]], np.delete(self.y[train], node["rows"])
+            mine = {"rows": len(y), "mean": y.mean(), "std": y.std(), "id": node["id"], "parent": node["parent"]}
+            mine |= {
+                "gap": sign * (y.mean() - rest.mean()) if len(rest) else 0.0,
+                "label": tree.clusters.get(node["id"]),
+            }
+            self.each("clusters", f"tree.nodes[{node['id']}]", stated, children=node.get("children", []), **mine)
+        for c, one in enumerate(self.report["clusters"]):
+            inside = self.placed == c
+            y, rest = self.y[self.train & inside], self.y[self.train & self.audited & ~inside]
+            test = self.y[self.test & inside]
+            mine = {"cluster": c, "train_rows": len(y), "train_mean": y.mean(), "test_rows": len(test)}
+            mine |= {"train_gap": sign * (y.mean() - rest.mean()) if len(rest) else 0.0}
+            shown = one["comparison"] and one["comparison"]["mean_a"] is not None
+            self.each("clusters", f"clusters[{c}]", one, **mine, **({"test_mean": test.mean()} if shown else {}))
+            mine = {}
+            for name in one["profile"]:
+                x = self.table.columns[name][self.train & inside]
+                known = [value for value in x if value is not None]
+                if self.table.numeric(name) and self.report["search"]["method"] != "kmodes":
+                    spread = np.nanstd(self.table.numbers(name)[train])
+                    mine[name] = np.mean(known) if known else math.nan
+                    mine[name] = round(mine[name], 6 - math.floor(math.log10(spread))) if spread else mine[name]
+            self.each("clusters", f"clusters[{c}].profile", one["profile"], 1e-5, **mine)
+
+    def columns_of_rows(self, told):
+        """What sets the most deviating cluster apart, from the test rows themselves."""
+        if self.placed is None:
+            raise Skip("columns that set a cluster apart, as it is not known who is in it")
+        table, test, seed = self.table, self.test & self.audited, self.spec["split"]["random_state"]
+        alpha, inside = self.spec["significance"]["alpha"], self.placed[test] == 0
+        sizes = {"rows_cluster": int(inside.sum()), "rows_rest": int((~inside).sum())}
+        self.each("families of tests", "differences", told, **sizes)
+        proxies = {(one["column"], one["level"]): one for one in self.report["proxies"] or []}
+        for i, feature in enumerate(told["features"]):
+            at, name = f"differences.features[{i}]", feature["column"]
+            of_missing = name.endswith(" is missing") and name not in table.columns
+            x = table.columns[name.removesuffix(" is missing") if of_missing else name][test]
+            known = np.array([one is not None for one in x])
+            if feature["kind"] == "numeric":
+                a, b, one = x[known & inside].astype(float), x[known & ~inside].astype(float), feature["comparison"]
+                mine = {"n_a": len(a), "n_b": len(b)}
+                if one["test"]:
+                    mine |= {"mean_a": a.mean(), "mean_b": b.mean()}
+                if one["test"] and one["events_a"] is None and not one.get("persons"):
+                    for t, equal in (("welch_t", False), ("pooled_t", True)):
+                        mine[t] = float(stats.ttest_ind(a, b, equal_var=equal).statistic)
+                if one["test"] == "studentised permutation":
+                    key = "permuted", name, hash((a.tobytes(), b.tobytes(), alpha, seed))
+                    drawn = table.looked_up.get(key) or permuted(a, b, alpha, seed)
+                    table.looked_up[key], error = (
+                        drawn,
+                        one["difference"] / one["welch_t"] if one["welch_t"] else math.nan,
+                    )
+                    mine |= {"p_value": drawn[0], "low": one["difference"] - drawn[2] * error}
+                    mine["high"] = one["difference"] - drawn[1] * error
+                self.each("families of tests", f"{at}.comparison", one, 1e-8, **mine)
+                if (name, None) in proxies and not self.by_person and not self.drawn:
+                    limits = area(inside[known], x[known].astype(float), alpha)
+                    mine = ends(limits, ("auc", "auc_low", "auc_high"))
+                    self.each("clusters", f"proxies of {name}", proxies[name, None], **mine)
+                continue
+            texts = (
+                np.where(known, "no", "yes")
+                if of_missing
+                else np.array(["(missing)" if one is None else str(one) for one in x])
+            )
+            levels, codes = np.unique(texts, return_inverse=True)
+            a, b = (np.bincount(codes[side], minlength=len(levels)) for side in (inside, ~inside))
+            number = {level: k for k, level in enumerate(levels.tolist())}
+            rare = a + b < 10
+            for j, level in enumerate(feature["levels"]):
+                which = (
+                    rare if level["level"] == "(rare levels)" else np.arange(len(levels)) == number.get(level["level"])
+                )
+                n, m = int(a[which].sum()), int(b[which].sum())
+                self.each("families of tests", f"{at}.levels[{j}]", level, rows=n + m)
+                mine = {"n_a": sizes["rows_cluster"], "n_b": sizes["rows_rest"]}
+                mine |= {"events_a": n, "events_b": m} if level["comparison"]["test"] else {}
+                self.each("families of tests", f"{at}.levels[{j}].comparison", level["comparison"], **mine)
+            if feature["table"] and feature["table"]["chi2"] is not None and not self.by_person:
+                expected = (a + b) * a.sum() / len(x)
+                chi2 = float(((a - expected) ** 2 / expected).sum() * len(x) / b.sum())
+                mine = {
+                    "chi2": chi2,
+                    "pearson_chi2": chi2,
+                    "dof": len(levels) - 1,
+                    "cramers_v": math.sqrt(chi2 / len(x)),
+                }
+                self.each("families of tests", f"{at}.table", feature["table"], p_value=chi_squared(a, b, seed), **mine)
 
     def apart(self, where, one, tests, smallest):
         """The gap of a cluster in either part, and of its two groups that are furthest apart on the train rows."""
