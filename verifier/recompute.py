@@ -639,6 +639,8 @@ def near(value, values):
 
 def median(x, alpha):
     """A median, and between which ranks it lies: as many are below it as heads of so many coins (Conover 1999)."""
+    if not len(x):
+        return (math.nan,) * 3
     x, outside = np.sort(x), int(stats.binom.ppf(alpha / 2, len(x), 0.5))
     return np.median(x), *((x[outside - 1], x[len(x) - outside]) if outside else (math.nan, math.nan))
 
@@ -1608,7 +1610,7 @@ class Recomputed:
             self.attempt(self.pooled, report["pooled_groups"])
         self.attempt(self.repeated)
         self.placed = None  # the cluster of each row
-        if report.get("tree") and report["clusters"]:
+        if self.spec["clustering"] and report.get("tree"):
             self.attempt(self.clusters_of_tree)
         self.attempt(self.families)
         self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
@@ -2258,7 +2260,10 @@ class Recomputed:
 
     def columns_apart(self, told):
         """How many people are compared by each column and level, and whom a column's value is missing of."""
-        test, rows = self.report["primary_test"]["comparison"], [told["rows_cluster"], told["rows_rest"]]
+        test, rows = self.report["primary_test"], [told["rows_cluster"], told["rows_rest"]]
+        if not test or not test["comparison"]:
+            raise Skip("columns that set a cluster apart, where none was tested")
+        test = test["comparison"]
         both = dict(zip(("rows_cluster", "rows_rest"), (test["n_a"], test["n_b"]), strict=True))
         self.each("families of tests", "differences", told, **both)
         present = {  # of numbers that are missing of some
@@ -3352,27 +3357,33 @@ class Recomputed:
             x = amounts[what][rows]
             if name.startswith("median"):
                 return median(x, level)
+            if not len(x) or (np.ptp(x) == 0 and what != "tolerance"):  # which says nothing of how far others are off
+                return (
+                    (math.sqrt(x[0]) if name.startswith("root") else x[0]) if len(x) else math.nan,
+                    math.nan,
+                    math.nan,
+                )
             limits = wilson(x.sum(), len(x), z_of(level)) if what == "tolerance" else student(x, level)
             limits = limits if amounts[what][known].min() < 0 else (limits[0], max(limits[1], 0), limits[2])
             return tuple(map(math.sqrt, limits)) if name.startswith("root") else limits
 
         for f, facet in enumerate(told["facets"]):
             at, names = f"numeric_groups.facets[{f}]", [one["group"] for one in facet["groups"]]
-            known, masks = known & self.table.known(*facet["columns"]), []
+            here, masks = known & self.table.known(*facet["columns"]), []
             missing = {name: int((~self.table.known(name)).sum()) for name in facet["missing"]}
             self.each("numbers of groups", f"{at}.missing", facet["missing"], **missing)
             self.each("numbers of groups", at, facet, rows=self.table.rows)
-            overall = {name: measured(name, known, alpha)[0] for name in facet["overall"]}
+            overall = {name: measured(name, here, alpha)[0] for name in facet["overall"]}
             self.each("numbers of groups", f"{at}.overall", facet["overall"], **overall)
             for g, group in enumerate(facet["groups"]):
-                masks.append(known.copy())
+                masks.append(here.copy())
                 for name, level in zip(facet["columns"], group["values"], strict=True):
                     cut = self.spec["groups"]["thresholds"].get(name)
                     above = (self.table.numbers(name) > cut) == level.startswith(">") if cut is not None else None
                     masks[-1] &= self.table.among(name, [level]) if above is None else above
                 n = int(masks[-1].sum())
                 self.each("numbers of groups", f"{at}.groups[{g}]", group, rows=n)
-                for name, stated in group["rates"].items():
+                for name, stated in (group["rates"] or {}).items():
                     mine = ends(measured(name, masks[-1], alpha)) | {"n": n}
                     mine |= {} if stated["events"] is None else {"events": mine["estimate"] * n}
                     self.attempt(self.each, "numbers of groups", f"{at}.groups[{g}].rates.{name}", stated, **mine)
@@ -3380,7 +3391,7 @@ class Recomputed:
             contrasts = len(names) - 1 if alone else len(names) if len(names) > 2 else 1
             for (m, metric), g in product(enumerate(facet["against_reference"]), range(len(names))):
                 name, _, what = metric["metric"].rpartition("_")
-                other = masks[names.index(facet["reference"])] if alone else known & ~masks[g]
+                other = masks[names.index(facet["reference"])] if alone else here & ~masks[g]
                 mine = {}
                 for level, two in (
                     (alpha, ("low", "high")),
