@@ -354,7 +354,7 @@ def area_limits(y, s, alpha, people=None):
     if people is not None:
         whose = people[y == 1], people[y == 0]
         variance, df, each = spread_by_person(*zip(whose, placed, strict=True))
-        rows = min(rows, worth(variance, min(each))) / (special.stdtrit(df, 1 - alpha / 2) / z_of(alpha)) ** 2
+        rows = min(rows, worth(variance, min(each))) / few_people(df, alpha)
     return wilson(area * rows, rows, z_of(alpha))[1:]
 
 
@@ -366,7 +366,7 @@ def spread_by_person(*sides):
     """
     size = max(people.max() for people, _ in sides) + 1
     total, weights, worth = np.zeros(size), np.zeros(size), []
-    for sign, (people, x) in zip((1, -1), sides, strict=True):
+    for sign, (people, x) in zip((1, -1), sides, strict=False):
         of_each, n = np.bincount(people, minlength=size), len(x)
         there = (of_each > 0).sum()
         own = np.bincount(people, x - x.mean(), size) / n
@@ -374,6 +374,66 @@ def spread_by_person(*sides):
         weights += (of_each / n) ** 2
         worth.append(n**2 / (of_each**2).sum())
     return (total**2).sum(), max(weights.sum() ** 2 / (weights**2).sum() - 1, 1.0), worth
+
+
+def few_people(df, alpha):
+    """What rows are divided by where their variance has few degrees of freedom: squared t over normal."""
+    return (float(special.stdtrit(df, 1 - alpha / 2)) / z_of(alpha)) ** 2
+
+
+def counts_of_people(people, has, a, b, alpha, level=None):
+    """Events and rows of two groups, as of so many different persons (Rao and Scott 1992)."""
+    counts = [int(f(has[rows])) for rows in (a, b) for f in (np.sum, len)]
+    if people is None:
+        return counts
+    variance, df, worth = spread_by_person(*((people[rows], has[rows].astype(float)) for rows in (a, b)))
+    x, n, y, m = counts
+    alone = [k / of_k * (1 - k / of_k) / of_k for k, of_k in ((x, n), (y, m))]
+    all_alike = sum(1 / one for one in worth) / (1 / n + 1 / m)  # where nothing varies, nobody knows how alike rows are
+    effect = max(1.0, all_alike if 0 in alone else 1.0, variance / sum(alone) if sum(alone) else 1.0)
+    return [one / (effect * few_people(df, level or alpha)) for one in counts]
+
+
+def mean_of_people(people, x, alpha, is_rate):
+    """A mean with its limits, Wilson's of a rate and else Student's, by person where persons have several rows."""
+    if people is None:
+        return wilson(int(x.sum()), len(x), z_of(alpha)) if is_rate else student(x, alpha)
+    variance, df, worth = spread_by_person((people, x))
+    if is_rate:
+        rate, n = x.mean(), len(x)
+        effect = max(1.0, variance * n / (rate * (1 - rate))) if 0 < rate < 1 else n / worth[0]
+        return wilson(*(k / effect / few_people(df, alpha) for k in (x.sum(), n)), z_of(alpha))
+    reach = float(special.stdtrit(df, 1 - alpha / 2)) * math.sqrt(max(variance, x.var(ddof=1) / len(x)))
+    return x.mean(), x.mean() - reach, x.mean() + reach
+
+
+def rates_apart(people, y, a, b, alpha, statements):
+    """p-value of a difference of two rates, and its limits among so many that hold at once."""
+    of_all = newcombe(*counts_of_people(people, y, a, b, alpha, alpha / statements), z_of(alpha, statements))
+    return mid_p_of(*counts_of_people(people, y, a, b, alpha)), *of_all[1:]
+
+
+def means_apart(people, y, a, b, alpha, statements):
+    """The same of two means, by Welch (1947) or by person; no p-value where skewed ones are permuted."""
+    gap, rows = y[a].mean() - y[b].mean(), (a.sum(), b.sum())
+    v, w = y[a].var(ddof=1) / rows[0], y[b].var(ddof=1) / rows[1]
+    error, df = math.sqrt(v + w), (v + w) ** 2 / (v**2 / (rows[0] - 1) + w**2 / (rows[1] - 1))
+    apart, n = np.concatenate([y[one] - y[one].mean() for one in (a, b)]), np.array(rows, dtype=float)
+    skewed = abs((apart**3).mean()) / (apart**2).mean() ** 1.5 * abs(np.diff(n**-2.0)[0]) / (1 / n).sum() ** 1.5
+    if people is None and (skewed > 0.05 or min(rows) < 30):  # of one side's errors, by Edgeworth's expansion
+        return None, math.nan, math.nan
+    fewest = min(rows) - 1
+    if people is not None:
+        variance, df, _ = spread_by_person((people[a], y[a]), (people[b], y[b]))
+        error, fewest = max(error, math.sqrt(variance)), df
+    near, far = (float(special.stdtrit(fewest, 1 - alpha / k / 2)) for k in (1, statements))
+    reach = float(special.stdtrit(df, 1 - alpha / 2)) * error * far / near
+    return 2 * float(special.stdtr(df, -abs(gap) / error)), gap - reach, gap + reach
+
+
+def mid_p_of(x, n, y, m):
+    """The same of counts that are no whole ones."""
+    return mid_p(min(round(x), round(n)), round(n), min(round(y), round(m)), round(m))
 
 
 def binomials(uniform, n, chance):
@@ -1218,7 +1278,7 @@ class Recomputed:
         n, y, s = inside.sum(), label[inside].mean(), score[inside].mean()
         reach, whose = -float(special.ndtri(chance)), self.whose
         if whose is not None:
-            persons = len({*whose[inside]})
+            persons = (1 / np.bincount(whose[known])[whose[inside]]).sum()  # by the share of their rows that is in it
             reach = float(special.stdtrit(2 ** int(math.log2(persons)) - 1, 1 - chance))
             apart = (label - label[known].mean())[known]
             reach *= math.sqrt(self.alike(apart, known))
@@ -1265,15 +1325,16 @@ class Recomputed:
     def characteristics(self, told):
         """By each value of a profiling column: who was right to be found, who is selected, and whom it burdens."""
         cut = {told["label"], told["prediction"]} & self.spec["groups"]["thresholds"].keys() if told else ()
-        if self.by_person or not told or told["drawn"] or cut:
-            raise Skip("characteristics of persons, of drawn rows, of outcomes that are cut in two, or of none")
+        if not told or cut:
+            raise Skip("characteristics of outcomes that are cut in two, or of none")
+        drawn = np.where(self.drawn_rows(), 0.0, math.nan)
         alpha, names = self.spec["significance"]["alpha"], ("found", "selected")
         positive = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"]
         outcomes = [told[x] and self.table.positive(told[x], positive) for x in ("label", "prediction")]
         kinds = {"found": [], "selected": [], "burdens": []}
         for c, column in enumerate(told["characteristics"]):
             for k, level in enumerate(column["levels"]):
-                side = self.valued(column["column"], level["words"])
+                side = self.valued(column["column"], level["words"]) + drawn
                 at = f"characteristics.characteristics[{c}].levels[{k}]"
                 self.each("characteristics", at, level, rows=int((side == 1).sum()))
                 kinds["burdens"] += [
@@ -1283,12 +1344,13 @@ class Recomputed:
                 for name, outcome in zip(names, outcomes, strict=True):
                     kinds[name] += [(f"{at}.{name}", level[name], side, outcome)] if level[name] else []
         for listed in kinds.values():
-            counts = []
+            compared = []
             for _, _, side, outcome in listed:
                 known = ~np.isnan(side + outcome)
-                counts.append([int(f(outcome[known & (side == has)])) for has in (1, 0) for f in (np.sum, len)])
-            held = holm([mid_p(*each) for each in counts])
-            for (at, one, _, _), each, p_value in zip(listed, counts, held, strict=True):
+                compared.append((self.whose, outcome, known & (side == 1), known & (side == 0), alpha))
+            held = holm([mid_p_of(*counts_of_people(*each)) for each in compared])
+            for (at, one, _, _), both, p_value in zip(listed, compared, held, strict=True):
+                each = counts_of_people(*both, alpha / len(listed))
                 gap, low, high = newcombe(*each, z_of(alpha, len(listed)))
                 if p_value > alpha:
                     low, high = min(low, 0.0), max(high, 0.0)
@@ -1665,21 +1727,28 @@ class Recomputed:
         tested = []
         for f, g, group in ((f, g, x) for f, facet in enumerate(told["facets"]) for g, x in enumerate(facet["groups"])):
             where, (of, others) = f"declared_outcomes.facets[{f}].groups[{g}]", self.sides(group["conditions"])
-            mine = {"rows": len(of), "share": len(of) / self.audited.sum()}
-            counts = int(of.sum()), len(of), int(others.sum()), len(others)
+            mine, alpha = {"rows": len(of), "share": len(of) / self.audited.sum()}, told["alpha"]
+            inside = self.table.holding(group["conditions"]) & self.audited
+            people = None if self.whose is None else self.whose[inside]
+            mine |= {} if people is None else {"persons": len({*people})}
             if group["mean"] is not None:
-                limits = wilson(*counts[:2], z_of(told["alpha"])) if told["is_rate"] else student(of, told["alpha"])
-                mine |= dict(zip(("mean", "low", "high"), limits[: 1 if self.by_person else 3], strict=False))
+                mine |= ends(mean_of_people(people, of, alpha, told["is_rate"]), ("mean", "low", "high"))
             if group["difference"] is not None:
                 mine |= {"mean_others": others.mean(), "difference": of.mean() - others.mean()}
-                mine["significant"] = group["p_adjusted"] <= told["alpha"]
-                if told["is_rate"] and not self.by_person:
-                    limits = newcombe(*counts, z_of(told["alpha"], told["comparisons"]))
-                    mine |= {"difference_low": limits[1], "difference_high": limits[2]}
-                    tested.append((where, group, mid_p(*counts)))
+                mine["significant"] = group["p_adjusted"] <= alpha
+                between = self.whose, self.y, inside, self.audited & ~inside, alpha
+                p, *limits = (rates_apart if told["is_rate"] else means_apart)(*between, told["comparisons"])
+                mine |= {} if p is None else ends(limits, ("difference_low", "difference_high"))
+                tested.append((where, group, p))
             self.each("declared groups", where, group, **mine)
-        for (where, group, _), p in zip(tested, holm([one[2] for one in tested]), strict=True):
-            self.each("declared groups", where, group, p_adjusted=p)
+        if told["facets"]:
+            self.each("declared groups", "declared_outcomes", told, comparisons=len(tested))
+        for f, facet in enumerate(told["facets"]):
+            unknown = (self.audited & ~self.table.known(*facet["columns"])).sum() if facet["groups"] else 0
+            self.each("declared groups", f"declared_outcomes.facets[{f}]", facet, unknown=unknown)
+        if None not in [one[2] for one in tested]:
+            for (where, group, _), p in zip(tested, holm([one[2] for one in tested]), strict=True):
+                self.each("declared groups", where, group, p_adjusted=p)
 
     def tests(self, part, where="", values=(0, 1)):
         """Every exact test of two rates in the report, from the counts that stand beside it."""
@@ -1877,10 +1946,8 @@ class Recomputed:
         return np.unique([str(x) for x in self.table.columns[self.spec["split"]["key"]]], return_inverse=True)[1]
 
     def drawn_rows(self):
-        """Which rows the searches of a large table see."""
-        if self.drawn:
-            raise Skip("searches of drawn rows")
-        return np.ones(self.table.rows, dtype=bool)
+        """Which rows searches see: all, or of a large table those that are drawn."""
+        return self.sample(self.complete) if self.drawn else np.ones(self.table.rows, dtype=bool)
 
     def among(self, rate, inside, outcomes, people, turn):
         """How many persons a rate of a group is of."""
