@@ -44,6 +44,16 @@ SHARES = {"false_negative_share": ["FN", "FN FP"], "f1_share": ["TP", "TP FP FN"
 CLARIFY = """DPL prevalence, DPPL selection_rate, RD true_positive_rate, AD accuracy, SD true_negative_rate,
     DAR positive_predictive_value, DRR negative_predictive_value"""  # others less group; SD and DRR: group less others
 CLARIFY = dict(map(str.split, CLARIFY.split(",")))
+LONG_NAMES = """impact_ratio four_fifths_ratio, class_imbalance CI, difference_in_proportions_of_labels DPL, lp_norm LP,
+    kullback_leibler_divergence KL, jensen_shannon_divergence JS, total_variation_distance TVD, kolmogorov_smirnov KS,
+    conditional_demographic_disparity_in_labels CDDL, difference_in_positive_proportions_in_predicted_labels DPPL,
+    conditional_demographic_disparity_in_predicted_labels CDDPL, difference_in_conditional_acceptance DCA,
+    difference_in_conditional_rejection DCR, recall_difference RD, specificity_difference SD, flip_test FT,
+    difference_in_acceptance_rates DAR, difference_in_rejection_rates DRR, accuracy_difference_clarify AD,
+    treatment_equality_clarify TE, generalized_entropy GE, disparate_impact DI"""
+LONG_NAMES = dict(map(str.split, LONG_NAMES.split(",")))
+SIGNED = {*CLARIFY, "CI", "DCA", "DCR", "TE", "CDDL", "CDDPL", "FT", "calibration_gap"}  # either way from 0
+SIGNED |= {f"{rate}_difference" for rate in RATES}
 SCORES = "f1_score auc mean_score brier_score calibration_error calibration_gap observed_to_expected"
 WIDENED = {"any_cluster", "worst_slice", "local_bias", "four_fifths", "numeric_metric"}
 
@@ -490,6 +500,28 @@ def cut_near(values, end):
     return low
 
 
+def how_far(value, least, most):
+    """How far a value lies beyond a limit; negative within."""
+    return max(-math.inf if least is None else least - value, -math.inf if most is None else value - most)
+
+
+def visible(value, low, high, least, most, alpha, name):
+    """The value whose interval lies beyond a limit with 80 % power, from the length of the one that was found."""
+    below = most is None or (least is not None and value - least < most - value)
+    is_ratio = name.endswith("_ratio") or name in ("DI", "observed_to_expected")
+    numbers = [low, value, high, least if below else most]
+    if any(x is None or not math.isfinite(x) or (is_ratio and x <= 0) for x in map(number_of, numbers)):
+        return math.nan
+    low, value, high, limit = map(math.log if is_ratio else float, numbers)
+    stretch = 1 + float(special.ndtri(0.8)) / z_of(alpha)
+    end = limit - stretch * (high - value) if below else limit + stretch * (value - low)
+    return math.exp(end) if is_ratio else end
+
+
+def number_of(told):
+    return math.inf if told == "Infinity" else -math.inf if told == "-Infinity" else told
+
+
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
 class Skip(Exception):  # noqa: N818 - it is no error
     """Something that is not recomputed, and why."""
@@ -573,6 +605,16 @@ class Table:
         if kind != "numeric" and all(isinstance(x, bool) for x in column):
             return scattered(column.astype(np.uint64))
         return scattered((column.astype(float) + 0.0).view(np.uint64))  # + 0.0: there is one zero
+
+    def hashes_alike(self, name):
+        """A hash of each value, for what is alike: of numbers their bits, of others how Python writes them."""
+        column, missing = self.columns[name], np.uint64(0x5851F42D4C957F2D)
+        if any(isinstance(x, (str, bool)) for x in column):
+            of_value = {x: siphash(repr(x)) for x in {*column} - {None}}
+            hashes = scattered(np.array([of_value.get(x, 0) for x in column], dtype=np.uint64))
+        else:
+            hashes = mixed((column.astype(float) + 0.0).view(np.uint64))
+        return np.where(self.known(name), hashes, missing)
 
     def row_hashes(self, kinds, **more):
         """A hash of the content of each row, of columns of these kinds and of more numbers that each row has.
@@ -834,7 +876,7 @@ def disparity(inside, known, strata, bad, z=1.96):
 
 def places_of(table, columns, rows):
     """Rows as points, of which those of like people are near: numbers in standard deviations, categories 1 apart."""
-    points = [np.zeros(rows.sum())]
+    points = [np.zeros(len(table.known(*columns)[rows]))]
     for name in columns:
         x, known = table.columns[name][rows], table.known(name)[rows]
         if any(isinstance(one, (str, bool)) for one in x):
@@ -922,6 +964,7 @@ class Recomputed:
             self.attempt(self.metrics, f"groups.facets[{i}]", facet, report["groups"])
         if report.get("calibration"):
             self.attempt(self.calibration, report["calibration"])
+        self.attempt(self.parts_of_rows)
         self.limits()
 
     def attempt(self, check, *given, **named):
@@ -961,7 +1004,10 @@ class Recomputed:
         stated["mean of both parts"] /= self.audited.sum()
         mine = {"rows of both parts": self.audited.sum(), "mean of both parts": y[self.audited].mean()}
         out = [int(n) for n in (*self.out, (~np.isnan(y) & ~self.audited).sum()) if n]
-        self.each("rows", "data", stated, rows=len(y), rows_audited=int(self.audited.sum()), rows_left_out=out, **mine)
+        self.each("rows", "data", stated, rows_left_out=out, **mine)
+        self.each("rows", "data", data, rows=len(y), rows_audited=int(self.audited.sum()))
+        for i, (one, n) in enumerate(zip(data["rows_left_out"], out, strict=False)):
+            self.each("rows", f"data.rows_left_out[{i}]", one, rows=n)
 
     def divide(self):
         """Which rows are train rows and which are test rows; and the content hash of all of them."""
@@ -1151,7 +1197,7 @@ class Recomputed:
     def columns(self):
         """Levels of each column, bins of what was searched, and cuts: where one interval ends the next begins."""
         for i, column in enumerate(self.report["data"]["columns"]):
-            if column["role"] != "unused":  # of which only the name was read
+            if column["distinct"] is not None:  # of others only the name was read
                 missing = int((~self.table.known(column["name"])).sum())
                 levels = len({*self.table.columns[column["name"]]} - {None})
                 self.each("rows", f"data.columns[{i}]", column, missing=missing, distinct=levels)
@@ -1177,6 +1223,45 @@ class Recomputed:
             mine = {"rows": sizes[0], "support": node["rows"] / told["test_rows"], "n_a and n_b": sum(sizes)}
             self.each("test rows", f"slices.lattice[{i}]", node | {"n_a and n_b": told["test_rows"]}, **mine)
 
+    def parts_of_rows(self):
+        """Persons of both parts, the fewest rows of a cluster, and how many rows are drawn of a large table."""
+        report, spec, sides = self.report, self.spec, {"train": self.train, "test": self.test}
+        rows = {name: int((self.audited & side).sum()) for name, side in sides.items()}
+        persons = (
+            {name: len({*self.whose[self.audited & side]}) for name, side in sides.items()} if self.by_person else rows
+        )
+        if self.by_person:
+            self.each("rows", "split", report["split"], **{f"{name}_persons": n for name, n in persons.items()})
+        asked, needed, size = spec["clustering"], spec["significance"]["min_rows"], spec["split"]["test_size"]
+        if asked and report.get("search"):
+            testable = rows["train"] / persons["train"] * (needed + 2 * math.sqrt(needed)) * (1 - size) / size
+            fewest = max(math.ceil(0.01 * rows["train"]), min(math.ceil(testable), rows["train"] // 4))
+            least = asked["min_cluster_size"]
+            fewest = fewest if least is None else math.ceil(least * rows["train"]) if least < 1 else int(least)
+            self.each("rows", "search", report["search"], min_cluster_rows=fewest)
+        seen = {
+            name: int((self.audited & self.sample(side)).sum()) if self.drawn else rows[name]
+            for name, side in sides.items()
+        }
+        if report.get("stability"):
+            mine = {"bootstraps": asked["stability"], "seeds": 5, "rows": min(seen["train"], 100_000)}
+            self.each("rows", "stability", report["stability"], **mine)
+        if not self.drawn:
+            return
+        told, of_train = report["drawn"]["parts"], {"rows": seen["train"], "of": rows["train"]}
+        self.each("rows", "drawn", report["drawn"], large_rows=spec["large_rows"])
+        mine = {"repeats": {"rows": sum(seen.values()), "of": sum(rows.values())}}
+        mine |= dict.fromkeys(("rules", "slice_edges", "stability"), of_train)
+        if "flip_test" in told:
+            rows, whole = self.drawn_alike(report["groups"])
+            mine["flip_test"] = {"rows": len(rows), "of": whole}
+        for name in mine.keys() & told.keys():
+            self.each("rows", f"drawn.parts.{name}", told[name], **mine[name])
+        for part in ("characteristics", "calibration"):
+            if (report.get(part) or {}).get("drawn"):
+                mine = {"rows": int(self.drawn_rows().sum()), "of": self.table.rows}
+                self.each("rows", f"{part}.drawn", report[part]["drawn"], **mine)
+
     def calibration(self, told):
         """How right the score is for declared groups, all of it and by tenths; then for those that a search found."""
         score = self.table.numbers(told["score"])
@@ -1186,6 +1271,7 @@ class Recomputed:
             of_facet = known & self.table.known(*facet["columns"])
             for g, group in enumerate(facet["groups"]):
                 at, inside = f"calibration.facets[{f}].groups[{g}]", known & self.table.holding(group["conditions"])
+                self.cuts_of(at, group["conditions"])
                 self.scored(at, group, inside, of_facet, score, label)
                 if group["gap"] is not None:
                     who = self.report["groups"]["facets"][f]["groups"][g]["group"]
@@ -1290,6 +1376,14 @@ class Recomputed:
         if self.whose is None or not apart.any():
             return 1.0
         return max(1.0, (np.bincount(self.whose[inside], apart) ** 2).sum() / (apart**2).sum())
+
+    def cuts_of(self, at, conditions):
+        """Numbers that make declared groups are cut in two where the specification says."""
+        for c, one in enumerate(conditions):
+            for end in ("low", "high"):
+                if one[end] is not None:
+                    cut = self.spec["groups"]["thresholds"].get(one["column"])
+                    self.each("settings", f"{at}.conditions[{c}]", one, **{end: cut})
 
     def cut_between(self, at, conditions, known):
         """Where intervals of a search end: at a value of whole numbers, else at the roundest number before the next."""
@@ -1409,6 +1503,11 @@ class Recomputed:
             for key in part.keys() & asked.keys() if isinstance(part, dict) and isinstance(asked, dict) else ():
                 if type(part[key]) in (int, float) and asked[key] is not None:
                     self.each("settings", name, part, **{key: asked[key]})
+        positive = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"] or 1
+        if self.report.get("groups"):
+            mine = {"positive": positive if isinstance(positive, list) else [positive]}
+            self.each("settings", "groups", self.report["groups"], **mine)
+        self.each("settings", "report", self.report, schema_version=2)
         first = self.report.get("primary_test") or {}
         if first.get("shrinkage"):
             self.each(
@@ -1728,6 +1827,7 @@ class Recomputed:
         for f, g, group in ((f, g, x) for f, facet in enumerate(told["facets"]) for g, x in enumerate(facet["groups"])):
             where, (of, others) = f"declared_outcomes.facets[{f}].groups[{g}]", self.sides(group["conditions"])
             mine, alpha = {"rows": len(of), "share": len(of) / self.audited.sum()}, told["alpha"]
+            self.cuts_of(where, group["conditions"])
             inside = self.table.holding(group["conditions"]) & self.audited
             people = None if self.whose is None else self.whose[inside]
             mine |= {} if people is None else {"persons": len({*people})}
@@ -1916,8 +2016,10 @@ class Recomputed:
                     mine[name] = disparity(inside, known, strata, bad)[0]
                     for k in (1, judged) if people is None else ():
                         alone_and_all[k][name] = disparity(inside, known, strata, bad, z_of(alpha, k))[1:]
-            if spec["similar_by"] and said is not None and people is None and not self.drawn and a.total() >= 5:
-                plus, minus, n = flip_test(places_of(table, spec["similar_by"], known), inside[known], said[known])
+            if spec["similar_by"] and said is not None and people is None and a.total() >= 5:
+                rows = self.drawn_alike(told)[0]
+                rows = rows[known[rows]]
+                plus, minus, n = flip_test(places_of(table, spec["similar_by"], rows), inside[rows], said[rows])
                 plus, minus = (minus, plus) if turn else (plus, minus)
                 mine["FT"] = (plus - minus) / n
                 for k in (1, judged):
@@ -1944,6 +2046,25 @@ class Recomputed:
         if not self.by_person:
             return None
         return np.unique([str(x) for x in self.table.columns[self.spec["split"]["key"]]], return_inverse=True)[1]
+
+    def drawn_alike(self, told):
+        """Rows of the flip test, some of them several times, and of how many they are drawn.
+
+        Of m rows that are alike in the columns that it reads, m times the share that is drawn are, rounded up or down
+        by a hash of what they have in common.
+        """
+        table, wanted = self.table, min(50_000, self.spec["large_rows"])
+        if not self.drawn:
+            return np.arange(table.rows), table.rows
+        names = [(*one["columns"], told["label"], told["prediction"], *self.spec["groups"]["similar_by"])
+                 for one in told["facets"]]  # fmt: skip
+        hashes = np.zeros(table.rows, dtype=np.uint64)
+        for name in dict.fromkeys(name for several in names for name in several if name):
+            hashes = mixed(hashes ^ table.once(name, "alike", lambda _, name=name: table.hashes_alike(name)))
+        each, first, times = np.unique(hashes, return_index=True, return_counts=True)
+        chance = (mixed(each) >> np.uint64(11)).astype(float) * 2.0**-53
+        drawn = np.floor(min(1.0, wanted / table.rows) * times + chance).astype(int)
+        return np.repeat(first, drawn), table.rows
 
     def drawn_rows(self):
         """Which rows searches see: all, or of a large table those that are drawn."""
@@ -2026,6 +2147,7 @@ class Recomputed:
     def limits(self):
         """Every limit's verdict from its evidence, which stands elsewhere in the report, and that of all together."""
         verdicts, order = [], ("fail", "inconclusive", "not_testable", "pass")
+        self.attempt(self.of_limits)
         others = json.dumps({name: part for name, part in self.report.items() if name not in ("gate", "spec")})
         elsewhere = {one.lstrip("-") for one in re.findall(r"[-+.\de]+", others)}
         for i, limit in enumerate(self.report["gate"]):
@@ -2062,6 +2184,222 @@ class Recomputed:
         if told.get("held_back"):  # no seal that fits, or more looks than the plan allows
             together, blocks = "inconclusive" if together == "pass" else together, True
         self.each("limits", "verdict", told, verdict=together, blocks=blocks or (majority and together == "fail"))
+
+    def of_limits(self):
+        """What limits say: of groups, of clusters, and of whoever a search found; and who breaks them."""
+        asked = [*self.spec["gate"], *[{}] * (len(self.report["gate"]) - len(self.spec["gate"]))]
+        y = self.y[self.audited]
+        for i, (limit, of_spec) in enumerate(zip(self.report["gate"], asked, strict=True)):
+            at, scope = f"gate[{i}]", limit.get("scope")
+            if limit["kind"] == "metric":
+                self.attempt(self.of_groups, at, limit, of_spec)
+                continue
+            if "limit" in limit and of_spec.get("max_difference") is None and limit["check"] != "local_bias":
+                most = 0.05 if len({*y.tolist()}) == 2 else 0.2 * self.y[self.audited & self.test].std()
+                self.attempt(self.each, "limits", at, limit, limit=most)
+            if scope and scope["people"] in ("clusters", "intersections"):
+                several = self.report["clusters" if scope["people"] == "clusters" else "slices"]
+                tested = len(several) if isinstance(several, list) else several["tests"]
+                self.each("limits", f"{at}.scope", scope, tested=tested)
+                if scope["people"] == "intersections":
+                    self.attempt(self.of_slices, at, limit, scope, several)
+            if limit.get("broken_by"):
+                self.attempt(self.broken, at, limit, scope)
+            if limit["kind"] == "cluster" and limit["cluster"] is not None:
+                self.attempt(self.of_clusters, at, limit)
+            if limit["check"] == "worst_group" and limit["min_share"] is not None:
+                self.attempt(self.of_worst_group, at, limit, scope, of_spec)
+
+    def broken(self, at, limit, scope):
+        """Who breaks a limit is one of the findings."""
+        told, by = self.report["findings"], limit["broken_by"]
+        same = next(x for x in (*told["findings"], *told["at_first_sight"]) if x["who"] == by["who"])
+        alike = same["remaining"] if scope["of"] == "remaining" else None
+        names = ("remaining", "remaining_low", "remaining_high") if alike else ("difference", "low", "high")
+        mine = ends([(alike or same)[name] for name in names], ("as_found", "at_least", "at_most"))
+        mine |= {name: same[name] for name in ("rows", "share", "p_value")}
+        mine["groups_before"] = 0 if same["remaining"] else same["groups_before"]
+        self.each("limits", f"{at}.broken_by", by, **mine)
+        for c, (one, other) in enumerate(zip(by["conditions"], same["conditions"], strict=True)):
+            self.each("limits", f"{at}.broken_by.conditions[{c}]", one, low=other["low"], high=other["high"])
+        mine = ends([by[name] for name in ("as_found", "at_least", "at_most")], ("difference", "low", "high"))
+        self.each("limits", at, limit, p_value=by["p_value"], **mine)
+
+    def of_clusters(self, at, limit):
+        """The cluster that decides, and what would have been found beyond the limit with 80 % power."""
+        alpha, up = self.spec["significance"]["alpha"], self.spec["bias_variable"]["better"] == "lower"
+        clusters, each = self.report["clusters"], limit["check"] == "any_cluster"
+        again = ((self.report["primary_test"] or {}).get("repeated_splits") or {}).get("together")
+        several, tests = len(clusters) if each else 1, [one["comparison"] for one in clusters]
+        tests = tests if each else [again or tests[0]]
+        labels, sides = [one["cluster"] for one in clusters[: len(tests)]], []
+        for one, test in zip(clusters, tests, strict=False):
+            if test["difference"] is None:
+                continue
+            low, high, p = test["low"], test["high"], one["p_adjusted"] if each else test["p_value"]
+            if each and test["events_a"] is not None and test["test"].startswith("exact"):
+                step = test["difference"] / (newcombe(*self.counts_in(test, alpha), 1.96)[0] or 1)
+                low, high = (
+                    step * x for x in newcombe(*self.counts_in(test, alpha / several), z_of(alpha, several))[1:]
+                )
+            value, low, high = (test["difference"], low, high) if up else (-test["difference"], -high, -low)
+            verdict = 2 if low > limit["limit"] and p <= alpha else 0 if high <= limit["limit"] else 1
+            sides.append((verdict, low if verdict == 2 else high, -len(sides), one["cluster"], test, value, low, high))
+        _, _, _, cluster, test, value, low, high = max(sides, key=lambda x: x[:3])
+        exact = test["test"].startswith("exact")
+        mine = (
+            {"cluster": cluster}
+            if exact or len(labels) == 1
+            else {"cluster": min(labels, key=lambda x: abs(x - limit["cluster"]))}
+        )
+        test = tests[labels.index(mine["cluster"])]
+        mine["smallest_visible"] = self.beyond(test, limit["limit"], several, up)
+        if not limit["broken_by"]:
+            mine |= {"difference": test["difference"] if up else -test["difference"], "p_value": test["p_value"]}
+            mine |= {"low": low, "high": high} if exact or not each else {}
+        self.each("limits", at, limit, **mine)
+
+    def of_slices(self, at, limit, scope, told):
+        """The intersection that decides is named; it was chosen among all, with its own share of the errors."""
+        self.each("limits", f"{at}.scope", scope, conditions=told["max_conditions"])
+        one = next(x for x in told["slices"] if x["name"] == limit["slice"])
+        share, up = max(1.0, told["tests"] / one["weight"]), told["better"] == "lower"
+        mine = {
+            "slices_tested": told["tests"],
+            "smallest_visible": self.beyond(one["comparison"], limit["limit"], share, up),
+        }
+        self.each("limits", at, limit, **mine)
+
+    def counts_in(self, test, alpha):
+        """Events and rows of a comparison; of persons with several rows, as its design effect has them."""
+        persons = test.get("persons") or {}
+        less = persons["design_effect"] * few_people(persons["df"], alpha) if persons.get("df") else 1.0
+        return [test[name] / less for name in ("events_a", "n_a", "events_b", "n_b")]
+
+    def beyond(self, test, limit, several, up):
+        """The difference found beyond a limit with 80 % power (Fleiss, Levin and Paik 2003, chapter 4)."""
+        alpha, power = self.spec["significance"]["alpha"], float(special.ndtri(0.8))
+        each = alpha / several
+        if not test["test"].startswith("exact"):
+            df = (test.get("persons") or {}).get("df") or min(test["n_a"], test["n_b"]) - 1
+            far, near, further = (float(special.stdtrit(df, x)) for x in (1 - each / 2, 1 - alpha / 2, 0.8))
+            return limit + (far + further) * (test["high"] - test["low"]) / (2 * near)
+        alone = newcombe(*self.counts_in(test, alpha), z_of(alpha))
+        unit = (test["high"] - test["low"]) / (alone[2] - alone[1])
+        step = 1.0 if test["mean_a"] == test["events_a"] / test["n_a"] else unit
+        _, n, y, m = self.counts_in(test, each)
+        rate = (y + 1) / (m + 2) if up else 1 - (y + 1) / (m + 2)
+
+        def error(gap):
+            return unit / step * math.sqrt(max((rate + gap) * (1 - rate - gap), 0.0) / n + rate * (1 - rate) / m)
+
+        if limit / step + rate >= 1:
+            return math.nan
+        start = limit / step + z_of(each) * error(limit / step)
+        if start + power * error(1 - rate) >= 1 - rate:
+            return math.nan
+        return step * optimize.brentq(lambda x: start + power * error(x) - x, limit / step, 1 - rate, xtol=1e-12)
+
+    def of_worst_group(self, at, limit, scope, asked):
+        """What is ruled out from the share on that is asked for; about how many rows would settle the limit."""
+        part = self.report["worst_groups"]
+        part = (part["raw"] or part) if asked.get("of") == "raw" else part
+        part = self.report["calibration"] if scope["people"] == "scored" else part
+        named = [asked.get(name) for name in ("ruled_out_from", "min_share")]
+        least = max(filter(None, named), default=max(0.05, part["min_share"]))
+        told = part["ruled_out"] if "ruled_out" in part else [part["certificate"], *part["limited"]]
+        told = sorted(told, key=lambda one: one["min_share"])
+        one = [told[0], *(x for x in told if x["min_share"] <= least)][-1]
+        self.each("limits", at, limit, min_share=one["min_share"])
+        same = [
+            x["p_value"]
+            for x in part["groups"]
+            if math.isclose(abs(x.get("difference") or x["gap"]), limit["difference"])
+        ]
+        self.each("limits", at, limit, **({"p_value": same[0]} if same else {}))
+        mine = {"conditions": one["max_conditions"], "ruled_out_from": one["min_share"]}
+        self.each("limits", f"{at}.scope", scope, **mine)
+        if limit["broken_by"]:
+            return
+        mine, most = {"high": one["largest_difference"]}, limit["limit"]
+        if limit["verdict"] == "inconclusive":
+            gap, bound = one["found_difference"], one["largest_difference"]
+            times = (
+                ((bound if most > gap else one["confirmed_difference"]) - gap) / (most - gap) if most != gap else 1e9
+            )
+            rows = (
+                one["rows"] if most >= bound or most < one["confirmed_difference"] else one["rows"] * max(1, times**2)
+            )
+            digit = 10 ** max(len(str(math.ceil(rows - 1e-6))) - 2, 0)
+            mine["rows_to_settle"] = (
+                math.ceil(math.ceil(rows - 1e-6) / digit) * digit if rows < 1e3 * one["rows"] else None
+            )
+        self.each("limits", at, limit, **mine)
+
+    def of_groups(self, at, limit, asked):
+        """The group of a grouping whose metric decides: the one farthest beyond a limit, or nearest to it."""
+        facet = next(one for one in self.report["groups"]["facets"] if one["facet"] == limit["facet"])
+        told, name = self.report["groups"], LONG_NAMES.get(limit["metric"], limit["metric"])
+        least, most, alpha = asked.get("min"), asked.get("max"), 1 - limit["confidence"]
+        least = -most if least is None and most is not None and most >= 0 and name in SIGNED else least
+        self.each("limits", at, limit, minimum=least, maximum=most)
+        ends_of = [("low", "high"), ("together_low", "together_high")]
+        known, p_value, groups = [], None, {one["group"]: one for one in facet["groups"]}
+        for one in facet["ranges"]:
+            if one["metric"] == name:
+                known.append((None, one["estimate"], one["low"], one["high"]))
+                p_value, out = one["p_value"], one["left_out"]
+        if name == "bias_score" and facet["bias_score"]:
+            one = facet["bias_score"]
+            known.append((None, one["score"], one["low"], one["high"]))
+            p_value, out = one["p_value"], one["excluded"]
+        for metric in (*facet["against_reference"], *facet["clarify"]):
+            for one in metric["values"] if metric["metric"] == name else ():
+                low, high = (one[a] if one.get(b) is None else one[b] for a, b in zip(*ends_of, strict=True))
+                known.append((one["group"] if len(metric["values"]) > 1 else None, one["estimate"], low, high))
+                out = []
+        for group in groups:
+            if name in (groups[group]["rates"] or {}):
+                limits = self.at_once.get((facet["facet"], group, name), {"low": None, "high": None})
+                known.append((group, groups[group]["rates"][name]["estimate"], limits["low"], limits["high"]))
+        known = [
+            one for one in known if self.is_judged(groups.get(one[0]), name, told["min_rows"]) and one[1] is not None
+        ]
+        needed = {*facet["columns"], told["label"], told["prediction"]}
+        needed |= {told["stratum"]} if name in ("CDDL", "CDDPL") else set()
+        of_score = (name in SCORES.split() and name != "f1_score") or name.startswith("calibration_")
+        needed |= {told["score"]} if of_score else set()
+        seen = int(self.table.known(*(needed - {None})).sum())
+        self.each("limits", at, limit, rows_seen=seen, rows_unseen=facet["rows"] - seen)
+        if not known:
+            self.each("limits", at, limit, groups_judged=0)
+            return
+        beyond = partial(how_far, least=least, most=most)
+        rule = "significant" if limit["kind"] == "four_fifths" else limit["rule"]
+
+        def order(one):
+            """The severest verdict first, then the value that lies farthest beyond the limit."""
+            _, value, low, high = one
+            if rule == "point" or low is None or high is None:
+                return (2 if beyond(value) > 0 else 0) if rule == "point" else 1, beyond(value)
+            outside = (least is not None and high < least) or (most is not None and low > most)
+            return 2 if outside else 0 if beyond(low) <= 0 and beyond(high) <= 0 else 1, beyond(value)
+
+        group, value, low, high = max(known, key=order)
+        there = sum(one["rows"] > 0 for one in facet["groups"])
+        judged = len(known) if group is not None else there - len(out)
+        mine = {"value": value, "low": low, "high": high, "p_value": p_value, "groups_judged": judged}
+        mine["smallest_visible"] = visible(value, low, high, least, most, alpha, name)
+        self.each("limits", at, limit, 1e-6, **mine)
+
+    def is_judged(self, group, name, min_rows):
+        """Whether a group has rows enough for a metric: as many persons, and ten in what its rate is of."""
+        if group is None:
+            return True
+        rate = CLARIFY.get(name, "selection_rate" if name == "DI" else re.sub("_(difference|ratio)$", "", name))
+        n = ((group["rates"] or {}).get(rate) or {"n": group["rows"]})["n"]
+        persons = group.get("persons") or group["rows"]
+        return persons >= min_rows and n >= 10 * group["rows"] / max(persons, 1)
 
     def verdict_of(self, limit, asked):
         """The whole interval within the limit passes, the whole interval beyond it fails; else the rows cannot tell."""
