@@ -139,6 +139,7 @@ def over(a, a_low, a_high, b, b_low, b_high):
     return low, (product + math.sqrt(max(product**2 - top * bottom, 0))) / bottom if b_low > 0 else math.inf
 
 
+@cache
 def for_all(counts, reference, alpha):
     """The quantile for all comparisons of groups: with one of them Dunnett's (1955), with the rest Šidák's (1967)."""
     variances = [(x + 1) * (n - x + 1) / (n + 2) ** 3 if n else math.nan for x, n in counts]
@@ -246,14 +247,22 @@ def mid_p(x, n, y, m):
     return min(1.0, 2 * math.exp(side - special.logsumexp(log_p)))
 
 
+@cache
 def equal_rates(counts):
-    """p-value of one rate for all groups of ten or more, by chi-squared (Pearson 1900); None where it is drawn."""
-    x, n = np.array([one for one in counts if one[1] >= 10], dtype=float).reshape(-1, 2).T
+    """p-value of one rate for all groups, by chi-squared (Pearson 1900), of drawn tables where events are few."""
+    x, n = np.array(counts, dtype=float).reshape(-1, 2).T
     rate = ratio(x.sum(), n.sum())
     if len(n) < 2 or rate in (0, 1):
         return None if len(n) < 2 else 1.0
-    usual = min(n) * min(rate, 1 - rate) >= 5 or any(n % 1 + x % 1)  # or rows that are worth less than whole ones
-    return float(stats.chi2.sf(((x - n * rate) ** 2 / n).sum() / rate / (1 - rate), len(n) - 1)) if usual else None
+    chi2 = ((x - n * rate) ** 2 / n).sum() / rate / (1 - rate)
+    if min(n) * min(rate, 1 - rate) >= 5 or any(n % 1 + x % 1):  # or rows that are worth less than whole ones
+        return float(stats.chi2.sf(chi2, len(n) - 1))
+    if len(n) > 200:
+        return None
+    n = n[np.lexsort((x, n))]
+    drawn = np.random.default_rng(0).multivariate_hypergeometric(n.astype(int), int(x.sum()), 9999, method="marginals")
+    by_chance = ((drawn - n * rate) ** 2 / n).sum(axis=1) / rate / (1 - rate)
+    return (1 + int((by_chance >= chi2 * (1 - 1e-9)).sum())) / 10_000
 
 
 def holm(p_values):
@@ -1953,7 +1962,7 @@ class Recomputed:
         for j, metric in enumerate(facet["against_reference"]):
             rate, _, what = metric["metric"].rpartition("_")
             ours = [worth(i, {}, rate) for i in range(len(cells))] if rate in there else []
-            critical = for_all(ours, reference, alpha) if ours else math.nan
+            critical = for_all(tuple(ours), reference, alpha) if ours else math.nan
             for i, stated in enumerate(metric["values"] if rate in there else []):
                 (x, n), (y, m) = ours[i], worth(i, {}, rate, rest=True) if reference is None else ours[reference]
                 if what == "difference":
@@ -1975,7 +1984,8 @@ class Recomputed:
                 there_are = [
                     i
                     for i, is_one in enumerate(enough)
-                    if is_one and self.among(rate, masks[i], outcomes, people, turned) >= fewest
+                    if is_one
+                    and self.among(rate, (good if turned else cells)[i], masks[i], outcomes, people, turned) >= fewest
                 ]
                 counts = [worth(i, turned, rate) for i in there_are]
                 changes = {
@@ -1985,7 +1995,7 @@ class Recomputed:
                 spans += (
                     [span_of(counts, what, alpha / len(CRITERIA[name]), changes.get(name))] if len(counts) > 1 else []
                 )
-                tests.append(equal_rates(counts))
+                tests.append(equal_rates(tuple(counts)))
             worst = [(max if what == "difference" else min)(one) for one in zip(*spans, strict=True)]
             mine = ends(worst) if worst and len(spans) == len(CRITERIA[name]) else {}
             if stated.get("p_value") is not None and tests and None not in tests:
@@ -2070,10 +2080,12 @@ class Recomputed:
         """Which rows searches see: all, or of a large table those that are drawn."""
         return self.sample(self.complete) if self.drawn else np.ones(self.table.rows, dtype=bool)
 
-    def among(self, rate, inside, outcomes, people, turn):
+    def among(self, rate, cells, inside, outcomes, people, turn):
         """How many persons a rate of a group is of."""
+        if people is None:
+            return of(rate, cells)[1]
         rows = inside & np.isin(outcomes, [turn[x] if turn else x for x in (RATES | SHARES)[rate][1].split()])
-        return rows.sum() if people is None else len({*people[rows]})
+        return len({*people[rows]})
 
     def scores_of(self, label, score, masks, people, few, told, judged):
         """Metrics of a score in each group, with limits of each alone and of all at once."""
