@@ -992,6 +992,7 @@ class Recomputed:
         for name, pair in ((name, (stated[name], value)) for name, value in mine.items()):
             told, value = (None if isinstance(x, float) and math.isnan(x) else x for x in pair)
             rounded = 2.0**-26 if ".rates.calib" in where else 1e-12  # scores are counted in whole multiples of it
+            rounded = 2.0**-20 if kind == "Clarify's metrics" and self.by_person else rounded  # and weights of these
             self.made[kind] += 1
             told = float(told) if told in ("Infinity", "-Infinity") else told  # JSON has no word for it
             numbers = not any(x is None or isinstance(x, (str, bool, list)) for x in (told, value))
@@ -1274,7 +1275,7 @@ class Recomputed:
     def calibration(self, told):
         """How right the score is for declared groups, all of it and by tenths; then for those that a search found."""
         score = self.table.numbers(told["score"])
-        label = self.table.positive(told["label"], self.spec["bias_variable"]["positive"])
+        label = self.outcome(told["label"])
         known, z = ~np.isnan(score + label), z_of(told["alpha"])
         for f, facet in enumerate(told["facets"]):
             of_facet = known & self.table.known(*facet["columns"])
@@ -1284,7 +1285,13 @@ class Recomputed:
                 self.scored(at, group, inside, of_facet, score, label)
                 if group["gap"] is not None:
                     who = self.report["groups"]["facets"][f]["groups"][g]["group"]
-                    self.each("calibration", at, group, 1e-6, **self.at_once[facet_name(facet), who, "calibration_gap"])
+                    self.each(
+                        "calibration",
+                        at,
+                        group,
+                        1e-6,
+                        **self.at_once.get((facet_name(facet), who, "calibration_gap"), {}),
+                    )
                 for i, one in enumerate(group.get("bins") or []):
                     here = inside & ((score * 10).clip(max=9).astype(int) == int(min(one["mean_score"] * 10, 9)))
                     limits = wilson(int(label[here].sum()), int(here.sum()), z)
@@ -1321,11 +1328,12 @@ class Recomputed:
             self.scored(at, group, inside, known, score, label)
             self.cut_between(at, group["conditions"], known)
             apart, n = label[inside] - score[inside], inside.sum()
+            own = apart - apart.mean()
             low, high = gap_limits(
                 label[inside].mean(),
                 score[inside].mean(),
                 apart.var(ddof=1),
-                n / self.alike(apart, inside),
+                n / self.alike(own, inside),
                 told["alpha"],
             )
             far = (
@@ -1427,13 +1435,11 @@ class Recomputed:
 
     def characteristics(self, told):
         """By each value of a profiling column: who was right to be found, who is selected, and whom it burdens."""
-        cut = {told["label"], told["prediction"]} & self.spec["groups"]["thresholds"].keys() if told else ()
-        if not told or cut:
-            raise Skip("characteristics of outcomes that are cut in two, or of none")
+        if not told:
+            return
         drawn = np.where(self.drawn_rows(), 0.0, math.nan)
         alpha, names = self.spec["significance"]["alpha"], ("found", "selected")
-        positive = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"]
-        outcomes = [told[x] and self.table.positive(told[x], positive) for x in ("label", "prediction")]
+        outcomes = [told[x] and self.outcome(told[x]) for x in ("label", "prediction")]
         kinds = {"found": [], "selected": [], "burdens": []}
         for c, column in enumerate(told["characteristics"]):
             for k, level in enumerate(column["levels"]):
@@ -1513,7 +1519,7 @@ class Recomputed:
                 if type(part[key]) in (int, float) and asked[key] is not None:
                     self.each("settings", name, part, **{key: asked[key]})
         positive = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"] or 1
-        if self.report.get("groups"):
+        if self.report.get("groups") and self.report["groups"]["label"] not in self.spec["groups"]["thresholds"]:
             mine = {"positive": positive if isinstance(positive, list) else [positive]}
             self.each("settings", "groups", self.report["groups"], **mine)
         self.each("settings", "report", self.report, schema_version=2)
@@ -1896,10 +1902,7 @@ class Recomputed:
         table, kind, alpha, spec = self.table, "metrics of groups", 1 - told["confidence"], self.spec["groups"]
         named, z = [told[x] for x in ("label", "prediction") if told[x]], z_of(alpha)
         cuts = spec["thresholds"]
-        if {*named} & {*cuts}:
-            raise Skip("metrics of a label or prediction that groups.thresholds cuts in two")
-        wanted = spec["positive"] or self.spec["bias_variable"]["positive"]
-        label, said = (table.positive(told[x], wanted) if told[x] else None for x in ("label", "prediction"))
+        label, said = (self.outcome(told[x]) if told[x] else None for x in ("label", "prediction"))
         score = table.numbers(told["score"]) if told["score"] else None
         there = [*RATES] if len(named) == 2 else ["selection_rate" if label is None else "prevalence"]
         # Who is in which group: rows that have the group, the label and the prediction.
@@ -2006,7 +2009,7 @@ class Recomputed:
         if facet["bias_score"]:
             self.composite(f"{at}.bias_score", facet["bias_score"], names, score, masks, cells, few, worth, alpha)
         # Clarify's metrics: d is the group, a everybody else.
-        labels = table.columns[told["label"]] if label is not None else known
+        labels = known if label is None else label if told["label"] in cuts else table.columns[told["label"]]
         strata = table.columns[told["stratum"]] if told["stratum"] else np.full(table.rows, None)
         varying = [Counter({name: n * less for name, n in one.items()}) for one, less in zip(good, few, strict=True)]
         for i, inside in enumerate(masks):
@@ -2057,6 +2060,13 @@ class Recomputed:
             return None
         return np.unique([str(x) for x in self.table.columns[self.spec["split"]["key"]]], return_inverse=True)[1]
 
+    def outcome(self, name):
+        """1 where a label or a prediction is positive or above its cut, 0 where not, not a number where missing."""
+        if name in self.spec["groups"]["thresholds"]:
+            x = self.table.numbers(name)
+            return np.where(np.isnan(x), math.nan, x > self.spec["groups"]["thresholds"][name])
+        return self.table.positive(name, self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"])
+
     def drawn_alike(self, told):
         """Rows of the flip test, some of them several times, and of how many they are drawn.
 
@@ -2078,7 +2088,7 @@ class Recomputed:
 
     def drawn_rows(self):
         """Which rows searches see: all, or of a large table those that are drawn."""
-        return self.sample(self.complete) if self.drawn else np.ones(self.table.rows, dtype=bool)
+        return self.sample(self.complete) if self.drawn else self.complete
 
     def among(self, rate, cells, inside, outcomes, people, turn):
         """How many persons a rate of a group is of."""
@@ -2180,7 +2190,7 @@ class Recomputed:
             for same in facets[own[0]]["ranges"] if own[0] in facets and own[1] is None else ():
                 if same["metric"] == own[2] and limit.get("p_value") is not None:
                     mine["p_value"] = same["p_value"]
-            mine |= {"verdict": self.verdict_of(limit, asked), **self.at_once.get(own, {})}
+            mine["verdict"] = self.verdict_of(limit, asked)
             mine["blocks"] = mine["verdict"] == "fail" or (
                 mine["verdict"] != "pass" and limit["inconclusive"] == "block"
             )
