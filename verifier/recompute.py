@@ -45,6 +45,16 @@ SHARES = {"false_negative_share": ["FN", "FN FP"], "f1_share": ["TP", "TP FP FN"
 CLARIFY = """DPL prevalence, DPPL selection_rate, RD true_positive_rate, AD accuracy, SD true_negative_rate,
     DAR positive_predictive_value, DRR negative_predictive_value"""  # others less group; SD and DRR: group less others
 CLARIFY = dict(map(str.split, CLARIFY.split(",")))
+LONG_NAMES = """impact_ratio four_fifths_ratio, class_imbalance CI, difference_in_proportions_of_labels DPL, lp_norm LP,
+    kullback_leibler_divergence KL, jensen_shannon_divergence JS, total_variation_distance TVD, kolmogorov_smirnov KS,
+    conditional_demographic_disparity_in_labels CDDL, difference_in_positive_proportions_in_predicted_labels DPPL,
+    conditional_demographic_disparity_in_predicted_labels CDDPL, difference_in_conditional_acceptance DCA,
+    difference_in_conditional_rejection DCR, recall_difference RD, specificity_difference SD, flip_test FT,
+    difference_in_acceptance_rates DAR, difference_in_rejection_rates DRR, accuracy_difference_clarify AD,
+    treatment_equality_clarify TE, generalized_entropy GE, disparate_impact DI"""
+LONG_NAMES = dict(map(str.split, LONG_NAMES.split(",")))
+SIGNED = {*CLARIFY, "CI", "DCA", "DCR", "TE", "CDDL", "CDDPL", "FT", "calibration_gap"}  # either way from 0
+SIGNED |= {f"{rate}_difference" for rate in RATES}
 SCORES = "f1_score auc mean_score brier_score calibration_error calibration_gap observed_to_expected"
 TOLERANCES = [0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5]
 COUNTED = {"exact mid-p", "exact mid-p of effective counts"}
@@ -132,6 +142,7 @@ def over(a, a_low, a_high, b, b_low, b_high):
     return low, (product + math.sqrt(max(product**2 - top * bottom, 0))) / bottom if b_low > 0 else math.inf
 
 
+@cache
 def for_all(counts, reference, alpha):
     """The quantile for all comparisons of groups: with one of them Dunnett's (1955), with the rest Šidák's (1967)."""
     variances = [(x + 1) * (n - x + 1) / (n + 2) ** 3 if n else math.nan for x, n in counts]
@@ -257,14 +268,22 @@ def mid_p(x, n, y, m):
     return min(1.0, 2 * math.exp(side - special.logsumexp(log_p)))
 
 
+@cache
 def equal_rates(counts):
-    """p-value of one rate for all groups of ten or more, by chi-squared (Pearson 1900); None where it is drawn."""
-    x, n = np.array([one for one in counts if one[1] >= 10], dtype=float).reshape(-1, 2).T
+    """p-value of one rate for all groups, by chi-squared (Pearson 1900), of drawn tables where events are few."""
+    x, n = np.array(counts, dtype=float).reshape(-1, 2).T
     rate = ratio(x.sum(), n.sum())
     if len(n) < 2 or rate in (0, 1):
         return None if len(n) < 2 else 1.0
-    usual = min(n) * min(rate, 1 - rate) >= 5 or any(n % 1 + x % 1)  # or rows that are worth less than whole ones
-    return float(stats.chi2.sf(((x - n * rate) ** 2 / n).sum() / rate / (1 - rate), len(n) - 1)) if usual else None
+    chi2 = ((x - n * rate) ** 2 / n).sum() / rate / (1 - rate)
+    if min(n) * min(rate, 1 - rate) >= 5 or any(n % 1 + x % 1):  # or rows that are worth less than whole ones
+        return float(stats.chi2.sf(chi2, len(n) - 1))
+    if len(n) > 200:
+        return None
+    n = n[np.lexsort((x, n))]
+    drawn = np.random.default_rng(0).multivariate_hypergeometric(n.astype(int), int(x.sum()), 9999, method="marginals")
+    by_chance = ((drawn - n * rate) ** 2 / n).sum(axis=1) / rate / (1 - rate)
+    return (1 + int((by_chance >= chi2 * (1 - 1e-9)).sum())) / 10_000
 
 
 def chi_squared(x, y, seed):
@@ -396,7 +415,7 @@ def area_limits(y, s, alpha, people=None):
     if people is not None:
         whose = people[y == 1], people[y == 0]
         variance, df, each = spread_by_person(*zip(whose, placed, strict=True))
-        rows = min(rows, worth(variance, min(each))) / (special.stdtrit(df, 1 - alpha / 2) / z_of(alpha)) ** 2
+        rows = min(rows, worth(variance, min(each))) / few_people(df, alpha)
     return wilson(area * rows, rows, z_of(alpha))[1:]
 
 
@@ -408,7 +427,7 @@ def spread_by_person(*sides):
     """
     size = max(people.max() for people, _ in sides) + 1
     total, weights, worth = np.zeros(size), np.zeros(size), []
-    for sign, (people, x) in zip((1, -1), sides, strict=True):
+    for sign, (people, x) in zip((1, -1), sides, strict=False):
         of_each, n = np.bincount(people, minlength=size), len(x)
         there = (of_each > 0).sum()
         own = np.bincount(people, x - x.mean(), size) / n
@@ -416,6 +435,66 @@ def spread_by_person(*sides):
         weights += (of_each / n) ** 2
         worth.append(n**2 / (of_each**2).sum())
     return (total**2).sum(), max(weights.sum() ** 2 / (weights**2).sum() - 1, 1.0), worth
+
+
+def few_people(df, alpha):
+    """What rows are divided by where their variance has few degrees of freedom: squared t over normal."""
+    return (float(special.stdtrit(df, 1 - alpha / 2)) / z_of(alpha)) ** 2
+
+
+def counts_of_people(people, has, a, b, alpha, level=None):
+    """Events and rows of two groups, as of so many different persons (Rao and Scott 1992)."""
+    counts = [int(f(has[rows])) for rows in (a, b) for f in (np.sum, len)]
+    if people is None:
+        return counts
+    variance, df, worth = spread_by_person(*((people[rows], has[rows].astype(float)) for rows in (a, b)))
+    x, n, y, m = counts
+    alone = [k / of_k * (1 - k / of_k) / of_k for k, of_k in ((x, n), (y, m))]
+    all_alike = sum(1 / one for one in worth) / (1 / n + 1 / m)  # where nothing varies, nobody knows how alike rows are
+    effect = max(1.0, all_alike if 0 in alone else 1.0, variance / sum(alone) if sum(alone) else 1.0)
+    return [one / (effect * few_people(df, level or alpha)) for one in counts]
+
+
+def mean_of_people(people, x, alpha, is_rate):
+    """A mean with its limits, Wilson's of a rate and else Student's, by person where persons have several rows."""
+    if people is None:
+        return wilson(int(x.sum()), len(x), z_of(alpha)) if is_rate else student(x, alpha)
+    variance, df, worth = spread_by_person((people, x))
+    if is_rate:
+        rate, n = x.mean(), len(x)
+        effect = max(1.0, variance * n / (rate * (1 - rate))) if 0 < rate < 1 else n / worth[0]
+        return wilson(*(k / effect / few_people(df, alpha) for k in (x.sum(), n)), z_of(alpha))
+    reach = float(special.stdtrit(df, 1 - alpha / 2)) * math.sqrt(max(variance, x.var(ddof=1) / len(x)))
+    return x.mean(), x.mean() - reach, x.mean() + reach
+
+
+def rates_apart(people, y, a, b, alpha, statements):
+    """p-value of a difference of two rates, and its limits among so many that hold at once."""
+    of_all = newcombe(*counts_of_people(people, y, a, b, alpha, alpha / statements), z_of(alpha, statements))
+    return mid_p_of(*counts_of_people(people, y, a, b, alpha)), *of_all[1:]
+
+
+def means_apart(people, y, a, b, alpha, statements):
+    """The same of two means, by Welch (1947) or by person; no p-value where skewed ones are permuted."""
+    gap, rows = y[a].mean() - y[b].mean(), (a.sum(), b.sum())
+    v, w = y[a].var(ddof=1) / rows[0], y[b].var(ddof=1) / rows[1]
+    error, df = math.sqrt(v + w), (v + w) ** 2 / (v**2 / (rows[0] - 1) + w**2 / (rows[1] - 1))
+    apart, n = np.concatenate([y[one] - y[one].mean() for one in (a, b)]), np.array(rows, dtype=float)
+    skewed = abs((apart**3).mean()) / (apart**2).mean() ** 1.5 * abs(np.diff(n**-2.0)[0]) / (1 / n).sum() ** 1.5
+    if people is None and (skewed > 0.05 or min(rows) < 30):  # of one side's errors, by Edgeworth's expansion
+        return None, math.nan, math.nan
+    fewest = min(rows) - 1
+    if people is not None:
+        variance, df, _ = spread_by_person((people[a], y[a]), (people[b], y[b]))
+        error, fewest = max(error, math.sqrt(variance)), df
+    near, far = (float(special.stdtrit(fewest, 1 - alpha / k / 2)) for k in (1, statements))
+    reach = float(special.stdtrit(df, 1 - alpha / 2)) * error * far / near
+    return 2 * float(special.stdtr(df, -abs(gap) / error)), gap - reach, gap + reach
+
+
+def mid_p_of(x, n, y, m):
+    """The same of counts that are no whole ones."""
+    return mid_p(min(round(x), round(n)), round(n), min(round(y), round(m)), round(m))
 
 
 def binomials(uniform, n, chance):
@@ -521,7 +600,7 @@ def permuted(a, b, alpha, seed):
     return min(1, 2 * tail / len(t)), *((x * (1 + 1e-9) for x in ends_of_t) if allowed else (-math.inf, math.inf))
 
 
-def means_apart(x, inside):
+def numbers_apart(x, inside):
     """Means inside and outside, by Welch's test (of two values by the exact one), with Hedges' g or Cohen's h."""
     known = np.array([one is not None for one in x])
     a, b = (x[known & side].astype(float) for side in (inside, ~inside))
@@ -645,6 +724,28 @@ def median(x, alpha):
     return np.median(x), *((x[outside - 1], x[len(x) - outside]) if outside else (math.nan, math.nan))
 
 
+def how_far(value, least, most):
+    """How far a value lies beyond a limit; negative within."""
+    return max(-math.inf if least is None else least - value, -math.inf if most is None else value - most)
+
+
+def visible(value, low, high, least, most, alpha, name):
+    """The value whose interval lies beyond a limit with 80 % power, from the length of the one that was found."""
+    below = most is None or (least is not None and value - least < most - value)
+    is_ratio = name.endswith("_ratio") or name in ("DI", "observed_to_expected")
+    numbers = [low, value, high, least if below else most]
+    if any(x is None or not math.isfinite(x) or (is_ratio and x <= 0) for x in map(number_of, numbers)):
+        return math.nan
+    low, value, high, limit = map(math.log if is_ratio else float, numbers)
+    stretch = 1 + float(special.ndtri(0.8)) / z_of(alpha)
+    end = limit - stretch * (high - value) if below else limit + stretch * (value - low)
+    return math.exp(end) if is_ratio else end
+
+
+def number_of(told):
+    return math.inf if told == "Infinity" else -math.inf if told == "-Infinity" else told
+
+
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
 class Skip(Exception):  # noqa: N818 - it is no error
     """Something that is not recomputed, and why."""
@@ -732,6 +833,16 @@ class Table:
         if kind != "numeric" and all(isinstance(x, bool) for x in column):
             return scattered(column.astype(np.uint64))
         return scattered((column.astype(float) + 0.0).view(np.uint64))  # + 0.0: there is one zero
+
+    def hashes_alike(self, name):
+        """A hash of each value, for what is alike: of numbers their bits, of others how Python writes them."""
+        column, missing = self.columns[name], np.uint64(0x5851F42D4C957F2D)
+        if any(isinstance(x, (str, bool)) for x in column):
+            of_value = {x: siphash(repr(x)) for x in {*column} - {None}}
+            hashes = scattered(np.array([of_value.get(x, 0) for x in column], dtype=np.uint64))
+        else:
+            hashes = mixed((column.astype(float) + 0.0).view(np.uint64))
+        return np.where(self.known(name), hashes, missing)
 
     def row_hashes(self, kinds, **more):
         """A hash of the content of each row, of columns of these kinds and of more numbers that each row has.
@@ -993,7 +1104,7 @@ def disparity(inside, known, strata, bad, z=1.96):
 
 def places_of(table, columns, rows):
     """Rows as points, of which those of like people are near: numbers in standard deviations, categories 1 apart."""
-    points = [np.zeros(rows.sum())]
+    points = [np.zeros(len(table.known(*columns)[rows]))]
     for name in columns:
         x, known = table.columns[name][rows], table.known(name)[rows]
         if any(isinstance(one, (str, bool)) for one in x):
@@ -1621,6 +1732,7 @@ class Recomputed:
             self.attempt(self.numeric_groups, report["numeric_groups"])
         if report.get("calibration"):
             self.attempt(self.calibration, report["calibration"])
+        self.attempt(self.parts_of_rows)
         self.limits()
 
     def attempt(self, check, *given, **named):
@@ -1639,6 +1751,7 @@ class Recomputed:
         for name, pair in ((name, (stated[name], value)) for name, value in mine.items()):
             told, value = (None if isinstance(x, float) and math.isnan(x) else x for x in pair)
             rounded = 2.0**-26 if ".rates.calib" in where else 1e-12  # scores are counted in whole multiples of it
+            rounded = 2.0**-20 if kind == "Clarify's metrics" and self.by_person else rounded  # and weights of these
             self.made[kind] += 1
             told = float(told) if told in ("Infinity", "-Infinity") else told  # JSON has no word for it
             numbers = not any(x is None or isinstance(x, (str, bool, list)) for x in (told, value))
@@ -1660,7 +1773,10 @@ class Recomputed:
         stated["mean of both parts"] /= self.audited.sum()
         mine = {"rows of both parts": self.audited.sum(), "mean of both parts": y[self.audited].mean()}
         out = [int(n) for n in (*self.out, (~np.isnan(y) & ~self.audited).sum()) if n]
-        self.each("rows", "data", stated, rows=len(y), rows_audited=int(self.audited.sum()), rows_left_out=out, **mine)
+        self.each("rows", "data", stated, rows_left_out=out, **mine)
+        self.each("rows", "data", data, rows=len(y), rows_audited=int(self.audited.sum()))
+        for i, (one, n) in enumerate(zip(data["rows_left_out"], out, strict=False)):
+            self.each("rows", f"data.rows_left_out[{i}]", one, rows=n)
 
     def divide(self):
         """Which rows are train rows and which are test rows; and the content hash of all of them."""
@@ -1850,7 +1966,7 @@ class Recomputed:
     def columns(self):
         """Levels of each column, bins of what was searched, and cuts: where one interval ends the next begins."""
         for i, column in enumerate(self.report["data"]["columns"]):
-            if column["role"] != "unused":  # of which only the name was read
+            if column["distinct"] is not None:  # of others only the name was read
                 missing = int((~self.table.known(column["name"])).sum())
                 levels = len({*self.table.columns[column["name"]]} - {None})
                 self.each("rows", f"data.columns[{i}]", column, missing=missing, distinct=levels)
@@ -1876,19 +1992,65 @@ class Recomputed:
             mine = {"rows": sizes[0], "support": node["rows"] / told["test_rows"], "n_a and n_b": sum(sizes)}
             self.each("test rows", f"slices.lattice[{i}]", node | {"n_a and n_b": told["test_rows"]}, **mine)
 
+    def parts_of_rows(self):
+        """Persons of both parts, the fewest rows of a cluster, and how many rows are drawn of a large table."""
+        report, spec, sides = self.report, self.spec, {"train": self.train, "test": self.test}
+        rows = {name: int((self.audited & side).sum()) for name, side in sides.items()}
+        persons = (
+            {name: len({*self.whose[self.audited & side]}) for name, side in sides.items()} if self.by_person else rows
+        )
+        if self.by_person:
+            self.each("rows", "split", report["split"], **{f"{name}_persons": n for name, n in persons.items()})
+        asked, needed, size = spec["clustering"], spec["significance"]["min_rows"], spec["split"]["test_size"]
+        if asked and report.get("search"):
+            testable = rows["train"] / persons["train"] * (needed + 2 * math.sqrt(needed)) * (1 - size) / size
+            fewest = max(math.ceil(0.01 * rows["train"]), min(math.ceil(testable), rows["train"] // 4))
+            least = asked["min_cluster_size"]
+            fewest = fewest if least is None else math.ceil(least * rows["train"]) if least < 1 else int(least)
+            self.each("rows", "search", report["search"], min_cluster_rows=fewest)
+        seen = {
+            name: int((self.audited & self.sample(side)).sum()) if self.drawn else rows[name]
+            for name, side in sides.items()
+        }
+        if report.get("stability"):
+            mine = {"bootstraps": asked["stability"], "seeds": 5, "rows": min(seen["train"], 100_000)}
+            self.each("rows", "stability", report["stability"], **mine)
+        if not self.drawn:
+            return
+        told, of_train = report["drawn"]["parts"], {"rows": seen["train"], "of": rows["train"]}
+        self.each("rows", "drawn", report["drawn"], large_rows=spec["large_rows"])
+        mine = {"repeats": {"rows": sum(seen.values()), "of": sum(rows.values())}}
+        mine |= dict.fromkeys(("rules", "slice_edges", "stability"), of_train)
+        if "flip_test" in told:
+            rows, whole = self.drawn_alike(report["groups"])
+            mine["flip_test"] = {"rows": len(rows), "of": whole}
+        for name in mine.keys() & told.keys():
+            self.each("rows", f"drawn.parts.{name}", told[name], **mine[name])
+        for part in ("characteristics", "calibration"):
+            if (report.get(part) or {}).get("drawn"):
+                mine = {"rows": int(self.drawn_rows().sum()), "of": self.table.rows}
+                self.each("rows", f"{part}.drawn", report[part]["drawn"], **mine)
+
     def calibration(self, told):
         """How right the score is for declared groups, all of it and by tenths; then for those that a search found."""
         score = self.table.numbers(told["score"])
-        label = self.table.positive(told["label"], self.spec["bias_variable"]["positive"])
+        label = self.outcome(told["label"])
         known, z = ~np.isnan(score + label), z_of(told["alpha"])
         for f, facet in enumerate(told["facets"]):
             of_facet = known & self.table.known(*facet["columns"])
             for g, group in enumerate(facet["groups"]):
                 at, inside = f"calibration.facets[{f}].groups[{g}]", known & self.table.holding(group["conditions"])
+                self.cuts_of(at, group["conditions"])
                 self.scored(at, group, inside, of_facet, score, label)
                 if group["gap"] is not None:
                     who = self.report["groups"]["facets"][f]["groups"][g]["group"]
-                    self.each("calibration", at, group, 1e-6, **self.at_once[facet_name(facet), who, "calibration_gap"])
+                    self.each(
+                        "calibration",
+                        at,
+                        group,
+                        1e-6,
+                        **self.at_once.get((facet_name(facet), who, "calibration_gap"), {}),
+                    )
                 for i, one in enumerate(group.get("bins") or []):
                     here = inside & ((score * 10).clip(max=9).astype(int) == int(min(one["mean_score"] * 10, 9)))
                     limits = wilson(int(label[here].sum()), int(here.sum()), z)
@@ -1925,11 +2087,12 @@ class Recomputed:
             self.scored(at, group, inside, known, score, label)
             self.cut_between(at, group["conditions"], known)
             apart, n = label[inside] - score[inside], inside.sum()
+            own = apart - apart.mean()
             low, high = gap_limits(
                 label[inside].mean(),
                 score[inside].mean(),
                 apart.var(ddof=1),
-                n / self.alike(apart, inside),
+                n / self.alike(own, inside),
                 told["alpha"],
             )
             far = (
@@ -1977,7 +2140,7 @@ class Recomputed:
         n, y, s = inside.sum(), label[inside].mean(), score[inside].mean()
         reach, whose = -float(special.ndtri(chance)), self.whose
         if whose is not None:
-            persons = len({*whose[inside]})
+            persons = (1 / np.bincount(whose[known])[whose[inside]]).sum()  # by the share of their rows that is in it
             reach = float(special.stdtrit(2 ** int(math.log2(persons)) - 1, 1 - chance))
             apart = (label - label[known].mean())[known]
             reach *= math.sqrt(self.alike(apart, known))
@@ -1989,6 +2152,14 @@ class Recomputed:
         if self.whose is None or not apart.any():
             return 1.0
         return max(1.0, (np.bincount(self.whose[inside], apart) ** 2).sum() / (apart**2).sum())
+
+    def cuts_of(self, at, conditions):
+        """Numbers that make declared groups are cut in two where the specification says."""
+        for c, one in enumerate(conditions):
+            for end in ("low", "high"):
+                if one[end] is not None:
+                    cut = self.spec["groups"]["thresholds"].get(one["column"])
+                    self.each("settings", f"{at}.conditions[{c}]", one, **{end: cut})
 
     def cut_between(self, at, conditions, known):
         """Where intervals of a search end: at a value of whole numbers, else at the roundest number before the next."""
@@ -2023,16 +2194,15 @@ class Recomputed:
 
     def characteristics(self, told):
         """By each value of a profiling column: who was right to be found, who is selected, and whom it burdens."""
-        cut = {told["label"], told["prediction"]} & self.spec["groups"]["thresholds"].keys() if told else ()
-        if self.by_person or not told or told["drawn"] or cut:
-            raise Skip("characteristics of persons, of drawn rows, of outcomes that are cut in two, or of none")
+        if not told:
+            return
+        drawn = np.where(self.drawn_rows(), 0.0, math.nan)
         alpha, names = self.spec["significance"]["alpha"], ("found", "selected")
-        positive = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"]
-        outcomes = [told[x] and self.table.positive(told[x], positive) for x in ("label", "prediction")]
+        outcomes = [told[x] and self.outcome(told[x]) for x in ("label", "prediction")]
         kinds = {"found": [], "selected": [], "burdens": []}
         for c, column in enumerate(told["characteristics"]):
             for k, level in enumerate(column["levels"]):
-                side = self.valued(column["column"], level["words"])
+                side = self.valued(column["column"], level["words"]) + drawn
                 at = f"characteristics.characteristics[{c}].levels[{k}]"
                 self.each("characteristics", at, level, rows=int((side == 1).sum()))
                 kinds["burdens"] += [
@@ -2042,12 +2212,13 @@ class Recomputed:
                 for name, outcome in zip(names, outcomes, strict=True):
                     kinds[name] += [(f"{at}.{name}", level[name], side, outcome)] if level[name] else []
         for listed in kinds.values():
-            counts = []
+            compared = []
             for _, _, side, outcome in listed:
                 known = ~np.isnan(side + outcome)
-                counts.append([int(f(outcome[known & (side == has)])) for has in (1, 0) for f in (np.sum, len)])
-            held = holm([mid_p(*each) for each in counts])
-            for (at, one, _, _), each, p_value in zip(listed, counts, held, strict=True):
+                compared.append((self.whose, outcome, known & (side == 1), known & (side == 0), alpha))
+            held = holm([mid_p_of(*counts_of_people(*each)) for each in compared])
+            for (at, one, _, _), both, p_value in zip(listed, compared, held, strict=True):
+                each = counts_of_people(*both, alpha / len(listed))
                 gap, low, high = newcombe(*each, z_of(alpha, len(listed)))
                 if p_value > alpha:
                     low, high = min(low, 0.0), max(high, 0.0)
@@ -2106,6 +2277,11 @@ class Recomputed:
             for key in part.keys() & asked.keys() if isinstance(part, dict) and isinstance(asked, dict) else ():
                 if type(part[key]) in (int, float) and asked[key] is not None:
                     self.each("settings", name, part, **{key: asked[key]})
+        positive = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"] or 1
+        if self.report.get("groups") and self.report["groups"]["label"] not in self.spec["groups"]["thresholds"]:
+            mine = {"positive": positive if isinstance(positive, list) else [positive]}
+            self.each("settings", "groups", self.report["groups"], **mine)
+        self.each("settings", "report", self.report, schema_version=2)
         first = self.report.get("primary_test") or {}
         if first.get("shrinkage"):
             self.each(
@@ -2772,7 +2948,7 @@ class Recomputed:
             raise Skip("columns that describe clusters of persons")
         apart = []
         for c, name in product(range(len(clusters)), columns):
-            of_column = means_apart if self.table.numeric(name) else levels_apart
+            of_column = numbers_apart if self.table.numeric(name) else levels_apart
             found = of_column(self.table.columns[name][test], labels == c)
             apart += [(c, {"column": name} | found)] if found else []
         for (_, found), p_value in zip(apart, benjamini_hochberg([x["p_value"] for _, x in apart]), strict=True):
@@ -3034,21 +3210,29 @@ class Recomputed:
         tested = []
         for f, g, group in ((f, g, x) for f, facet in enumerate(told["facets"]) for g, x in enumerate(facet["groups"])):
             where, (of, others) = f"declared_outcomes.facets[{f}].groups[{g}]", self.sides(group["conditions"])
-            mine = {"rows": len(of), "share": len(of) / self.audited.sum()}
-            counts = int(of.sum()), len(of), int(others.sum()), len(others)
+            mine, alpha = {"rows": len(of), "share": len(of) / self.audited.sum()}, told["alpha"]
+            self.cuts_of(where, group["conditions"])
+            inside = self.table.holding(group["conditions"]) & self.audited
+            people = None if self.whose is None else self.whose[inside]
+            mine |= {} if people is None else {"persons": len({*people})}
             if group["mean"] is not None:
-                limits = wilson(*counts[:2], z_of(told["alpha"])) if told["is_rate"] else student(of, told["alpha"])
-                mine |= dict(zip(("mean", "low", "high"), limits[: 1 if self.by_person else 3], strict=False))
+                mine |= ends(mean_of_people(people, of, alpha, told["is_rate"]), ("mean", "low", "high"))
             if group["difference"] is not None:
                 mine |= {"mean_others": others.mean(), "difference": of.mean() - others.mean()}
-                mine["significant"] = group["p_adjusted"] <= told["alpha"]
-                if told["is_rate"] and not self.by_person:
-                    limits = newcombe(*counts, z_of(told["alpha"], told["comparisons"]))
-                    mine |= {"difference_low": limits[1], "difference_high": limits[2]}
-                    tested.append((where, group, mid_p(*counts)))
+                mine["significant"] = group["p_adjusted"] <= alpha
+                between = self.whose, self.y, inside, self.audited & ~inside, alpha
+                p, *limits = (rates_apart if told["is_rate"] else means_apart)(*between, told["comparisons"])
+                mine |= {} if p is None else ends(limits, ("difference_low", "difference_high"))
+                tested.append((where, group, p))
             self.each("declared groups", where, group, **mine)
-        for (where, group, _), p in zip(tested, holm([one[2] for one in tested]), strict=True):
-            self.each("declared groups", where, group, p_adjusted=p)
+        if told["facets"]:
+            self.each("declared groups", "declared_outcomes", told, comparisons=len(tested))
+        for f, facet in enumerate(told["facets"]):
+            unknown = (self.audited & ~self.table.known(*facet["columns"])).sum() if facet["groups"] else 0
+            self.each("declared groups", f"declared_outcomes.facets[{f}]", facet, unknown=unknown)
+        if None not in [one[2] for one in tested]:
+            for (where, group, _), p in zip(tested, holm([one[2] for one in tested]), strict=True):
+                self.each("declared groups", where, group, p_adjusted=p)
 
     def tests(self, part, where="", values=(0, 1)):
         """Every exact test of two rates in the report, from the counts that stand beside it."""
@@ -3102,10 +3286,7 @@ class Recomputed:
         table, kind, alpha, spec = self.table, "metrics of groups", 1 - told["confidence"], self.spec["groups"]
         named, z = [told[x] for x in ("label", "prediction") if told[x]], z_of(alpha)
         cuts = spec["thresholds"]
-        if {*named} & {*cuts}:
-            raise Skip("metrics of a label or prediction that groups.thresholds cuts in two")
-        wanted = spec["positive"] or self.spec["bias_variable"]["positive"]
-        label, said = (table.positive(told[x], wanted) if told[x] else None for x in ("label", "prediction"))
+        label, said = (self.outcome(told[x]) if told[x] else None for x in ("label", "prediction"))
         score = table.numbers(told["score"]) if told["score"] else None
         there = [*RATES] if len(named) == 2 else ["selection_rate" if label is None else "prevalence"]
         # Who is in which group: rows that have the group, the label and the prediction.
@@ -3168,7 +3349,7 @@ class Recomputed:
         for j, metric in enumerate(facet["against_reference"]):
             rate, _, what = metric["metric"].rpartition("_")
             ours = [worth(i, {}, rate) for i in range(len(cells))] if rate in there else []
-            critical = for_all(ours, reference, alpha) if ours else math.nan
+            critical = for_all(tuple(ours), reference, alpha) if ours else math.nan
             for i, stated in enumerate(metric["values"] if rate in there else []):
                 (x, n), (y, m) = ours[i], worth(i, {}, rate, rest=True) if reference is None else ours[reference]
                 if what == "difference":
@@ -3190,7 +3371,8 @@ class Recomputed:
                 there_are = [
                     i
                     for i, is_one in enumerate(enough)
-                    if is_one and self.among(rate, masks[i], outcomes, people, turned) >= fewest
+                    if is_one
+                    and self.among(rate, (good if turned else cells)[i], masks[i], outcomes, people, turned) >= fewest
                 ]
                 counts = [worth(i, turned, rate) for i in there_are]
                 changes = {
@@ -3200,7 +3382,7 @@ class Recomputed:
                 spans += (
                     [span_of(counts, what, alpha / len(CRITERIA[name]), changes.get(name))] if len(counts) > 1 else []
                 )
-                tests.append(equal_rates(counts))
+                tests.append(equal_rates(tuple(counts)))
             worst = [(max if what == "difference" else min)(one) for one in zip(*spans, strict=True)]
             mine = ends(worst) if worst and len(spans) == len(CRITERIA[name]) else {}
             if stated.get("p_value") is not None and tests and None not in tests:
@@ -3211,7 +3393,7 @@ class Recomputed:
         if facet["bias_score"]:
             self.composite(f"{at}.bias_score", facet["bias_score"], names, score, masks, cells, few, worth, alpha)
         # Clarify's metrics: d is the group, a everybody else.
-        labels = table.columns[told["label"]] if label is not None else known
+        labels = known if label is None else label if told["label"] in cuts else table.columns[told["label"]]
         strata = table.columns[told["stratum"]] if told["stratum"] else np.full(table.rows, None)
         varying = [Counter({name: n * less for name, n in one.items()}) for one, less in zip(good, few, strict=True)]
         for i, inside in enumerate(masks):
@@ -3231,8 +3413,10 @@ class Recomputed:
                     mine[name] = disparity(inside, known, strata, bad)[0]
                     for k in (1, judged) if people is None else ():
                         alone_and_all[k][name] = disparity(inside, known, strata, bad, z_of(alpha, k))[1:]
-            if spec["similar_by"] and said is not None and people is None and not self.drawn and a.total() >= 5:
-                plus, minus, n = flip_test(places_of(table, spec["similar_by"], known), inside[known], said[known])
+            if spec["similar_by"] and said is not None and people is None and a.total() >= 5:
+                rows = self.drawn_alike(told)[0]
+                rows = rows[known[rows]]
+                plus, minus, n = flip_test(places_of(table, spec["similar_by"], rows), inside[rows], said[rows])
                 plus, minus = (minus, plus) if turn else (plus, minus)
                 mine["FT"] = (plus - minus) / n
                 for k in (1, judged):
@@ -3260,16 +3444,42 @@ class Recomputed:
             return None
         return np.unique([str(x) for x in self.table.columns[self.spec["split"]["key"]]], return_inverse=True)[1]
 
-    def drawn_rows(self):
-        """Which rows the searches of a large table see."""
-        if self.drawn:
-            raise Skip("searches of drawn rows")
-        return np.ones(self.table.rows, dtype=bool)
+    def outcome(self, name):
+        """1 where a label or a prediction is positive or above its cut, 0 where not, not a number where missing."""
+        if name in self.spec["groups"]["thresholds"]:
+            x = self.table.numbers(name)
+            return np.where(np.isnan(x), math.nan, x > self.spec["groups"]["thresholds"][name])
+        return self.table.positive(name, self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"])
 
-    def among(self, rate, inside, outcomes, people, turn):
+    def drawn_alike(self, told):
+        """Rows of the flip test, some of them several times, and of how many they are drawn.
+
+        Of m rows that are alike in the columns that it reads, m times the share that is drawn are, rounded up or down
+        by a hash of what they have in common.
+        """
+        table, wanted = self.table, min(50_000, self.spec["large_rows"])
+        if not self.drawn:
+            return np.arange(table.rows), table.rows
+        names = [(*one["columns"], told["label"], told["prediction"], *self.spec["groups"]["similar_by"])
+                 for one in told["facets"]]  # fmt: skip
+        hashes = np.zeros(table.rows, dtype=np.uint64)
+        for name in dict.fromkeys(name for several in names for name in several if name):
+            hashes = mixed(hashes ^ table.once(name, "alike", lambda _, name=name: table.hashes_alike(name)))
+        each, first, times = np.unique(hashes, return_index=True, return_counts=True)
+        chance = (mixed(each) >> np.uint64(11)).astype(float) * 2.0**-53
+        drawn = np.floor(min(1.0, wanted / table.rows) * times + chance).astype(int)
+        return np.repeat(first, drawn), table.rows
+
+    def drawn_rows(self):
+        """Which rows searches see: all, or of a large table those that are drawn."""
+        return self.sample(self.complete) if self.drawn else self.complete
+
+    def among(self, rate, cells, inside, outcomes, people, turn):
         """How many persons a rate of a group is of."""
+        if people is None:
+            return of(rate, cells)[1]
         rows = inside & np.isin(outcomes, [turn[x] if turn else x for x in (RATES | SHARES)[rate][1].split()])
-        return rows.sum() if people is None else len({*people[rows]})
+        return len({*people[rows]})
 
     def scores_of(self, label, score, masks, people, few, told, judged):
         """Metrics of a score in each group, with limits of each alone and of all at once."""
@@ -3406,6 +3616,7 @@ class Recomputed:
     def limits(self):
         """Every limit's verdict from its evidence, which stands elsewhere in the report, and that of all together."""
         verdicts, order = [], ("fail", "inconclusive", "not_testable", "pass")
+        self.attempt(self.of_limits)
         others = json.dumps({name: part for name, part in self.report.items() if name not in ("gate", "spec")})
         elsewhere = {one.lstrip("-") for one in re.findall(r"[-+.\de]+", others)}
         for i, limit in enumerate(self.report["gate"]):
@@ -3426,7 +3637,7 @@ class Recomputed:
             for same in facets[own[0]]["ranges"] if own[0] in facets and own[1] is None else ():
                 if same["metric"] == own[2] and limit.get("p_value") is not None:
                     mine["p_value"] = same["p_value"]
-            mine |= {"verdict": self.verdict_of(limit, asked), **self.at_once.get(own, {})}
+            mine["verdict"] = self.verdict_of(limit, asked)
             mine["blocks"] = mine["verdict"] == "fail" or (
                 mine["verdict"] != "pass" and limit["inconclusive"] == "block"
             )
@@ -3442,6 +3653,222 @@ class Recomputed:
         if told.get("held_back"):  # no seal that fits, or more looks than the plan allows
             together, blocks = "inconclusive" if together == "pass" else together, True
         self.each("limits", "verdict", told, verdict=together, blocks=blocks or (majority and together == "fail"))
+
+    def of_limits(self):
+        """What limits say: of groups, of clusters, and of whoever a search found; and who breaks them."""
+        asked = [*self.spec["gate"], *[{}] * (len(self.report["gate"]) - len(self.spec["gate"]))]
+        y = self.y[self.audited]
+        for i, (limit, of_spec) in enumerate(zip(self.report["gate"], asked, strict=True)):
+            at, scope = f"gate[{i}]", limit.get("scope")
+            if limit["kind"] == "metric":
+                self.attempt(self.of_groups, at, limit, of_spec)
+                continue
+            if "limit" in limit and of_spec.get("max_difference") is None and limit["check"] != "local_bias":
+                most = 0.05 if len({*y.tolist()}) == 2 else 0.2 * self.y[self.audited & self.test].std()
+                self.attempt(self.each, "limits", at, limit, limit=most)
+            if scope and scope["people"] in ("clusters", "intersections"):
+                several = self.report["clusters" if scope["people"] == "clusters" else "slices"]
+                tested = len(several) if isinstance(several, list) else several["tests"]
+                self.each("limits", f"{at}.scope", scope, tested=tested)
+                if scope["people"] == "intersections":
+                    self.attempt(self.of_slices, at, limit, scope, several)
+            if limit.get("broken_by"):
+                self.attempt(self.broken, at, limit, scope)
+            if limit["kind"] == "cluster" and limit["cluster"] is not None:
+                self.attempt(self.of_clusters, at, limit)
+            if limit["check"] == "worst_group" and limit["min_share"] is not None:
+                self.attempt(self.of_worst_group, at, limit, scope, of_spec)
+
+    def broken(self, at, limit, scope):
+        """Who breaks a limit is one of the findings."""
+        told, by = self.report["findings"], limit["broken_by"]
+        same = next(x for x in (*told["findings"], *told["at_first_sight"]) if x["who"] == by["who"])
+        alike = same["remaining"] if scope["of"] == "remaining" else None
+        names = ("remaining", "remaining_low", "remaining_high") if alike else ("difference", "low", "high")
+        mine = ends([(alike or same)[name] for name in names], ("as_found", "at_least", "at_most"))
+        mine |= {name: same[name] for name in ("rows", "share", "p_value")}
+        mine["groups_before"] = 0 if same["remaining"] else same["groups_before"]
+        self.each("limits", f"{at}.broken_by", by, **mine)
+        for c, (one, other) in enumerate(zip(by["conditions"], same["conditions"], strict=True)):
+            self.each("limits", f"{at}.broken_by.conditions[{c}]", one, low=other["low"], high=other["high"])
+        mine = ends([by[name] for name in ("as_found", "at_least", "at_most")], ("difference", "low", "high"))
+        self.each("limits", at, limit, p_value=by["p_value"], **mine)
+
+    def of_clusters(self, at, limit):
+        """The cluster that decides, and what would have been found beyond the limit with 80 % power."""
+        alpha, up = self.spec["significance"]["alpha"], self.spec["bias_variable"]["better"] == "lower"
+        clusters, each = self.report["clusters"], limit["check"] == "any_cluster"
+        again = ((self.report["primary_test"] or {}).get("repeated_splits") or {}).get("together")
+        several, tests = len(clusters) if each else 1, [one["comparison"] for one in clusters]
+        tests = tests if each else [again or tests[0]]
+        labels, sides = [one["cluster"] for one in clusters[: len(tests)]], []
+        for one, test in zip(clusters, tests, strict=False):
+            if test["difference"] is None:
+                continue
+            low, high, p = test["low"], test["high"], one["p_adjusted"] if each else test["p_value"]
+            if each and test["events_a"] is not None and test["test"].startswith("exact"):
+                step = test["difference"] / (newcombe(*self.counts_in(test, alpha), 1.96)[0] or 1)
+                low, high = (
+                    step * x for x in newcombe(*self.counts_in(test, alpha / several), z_of(alpha, several))[1:]
+                )
+            value, low, high = (test["difference"], low, high) if up else (-test["difference"], -high, -low)
+            verdict = 2 if low > limit["limit"] and p <= alpha else 0 if high <= limit["limit"] else 1
+            sides.append((verdict, low if verdict == 2 else high, -len(sides), one["cluster"], test, value, low, high))
+        _, _, _, cluster, test, value, low, high = max(sides, key=lambda x: x[:3])
+        exact = test["test"].startswith("exact")
+        mine = (
+            {"cluster": cluster}
+            if exact or len(labels) == 1
+            else {"cluster": min(labels, key=lambda x: abs(x - limit["cluster"]))}
+        )
+        test = tests[labels.index(mine["cluster"])]
+        mine["smallest_visible"] = self.beyond(test, limit["limit"], several, up)
+        if not limit["broken_by"]:
+            mine |= {"difference": test["difference"] if up else -test["difference"], "p_value": test["p_value"]}
+            mine |= {"low": low, "high": high} if exact or not each else {}
+        self.each("limits", at, limit, **mine)
+
+    def of_slices(self, at, limit, scope, told):
+        """The intersection that decides is named; it was chosen among all, with its own share of the errors."""
+        self.each("limits", f"{at}.scope", scope, conditions=told["max_conditions"])
+        one = next(x for x in told["slices"] if x["name"] == limit["slice"])
+        share, up = max(1.0, told["tests"] / one["weight"]), told["better"] == "lower"
+        mine = {
+            "slices_tested": told["tests"],
+            "smallest_visible": self.beyond(one["comparison"], limit["limit"], share, up),
+        }
+        self.each("limits", at, limit, **mine)
+
+    def counts_in(self, test, alpha):
+        """Events and rows of a comparison; of persons with several rows, as its design effect has them."""
+        persons = test.get("persons") or {}
+        less = persons["design_effect"] * few_people(persons["df"], alpha) if persons.get("df") else 1.0
+        return [test[name] / less for name in ("events_a", "n_a", "events_b", "n_b")]
+
+    def beyond(self, test, limit, several, up):
+        """The difference found beyond a limit with 80 % power (Fleiss, Levin and Paik 2003, chapter 4)."""
+        alpha, power = self.spec["significance"]["alpha"], float(special.ndtri(0.8))
+        each = alpha / several
+        if not test["test"].startswith("exact"):
+            df = (test.get("persons") or {}).get("df") or min(test["n_a"], test["n_b"]) - 1
+            far, near, further = (float(special.stdtrit(df, x)) for x in (1 - each / 2, 1 - alpha / 2, 0.8))
+            return limit + (far + further) * (test["high"] - test["low"]) / (2 * near)
+        alone = newcombe(*self.counts_in(test, alpha), z_of(alpha))
+        unit = (test["high"] - test["low"]) / (alone[2] - alone[1])
+        step = 1.0 if test["mean_a"] == test["events_a"] / test["n_a"] else unit
+        _, n, y, m = self.counts_in(test, each)
+        rate = (y + 1) / (m + 2) if up else 1 - (y + 1) / (m + 2)
+
+        def error(gap):
+            return unit / step * math.sqrt(max((rate + gap) * (1 - rate - gap), 0.0) / n + rate * (1 - rate) / m)
+
+        if limit / step + rate >= 1:
+            return math.nan
+        start = limit / step + z_of(each) * error(limit / step)
+        if start + power * error(1 - rate) >= 1 - rate:
+            return math.nan
+        return step * optimize.brentq(lambda x: start + power * error(x) - x, limit / step, 1 - rate, xtol=1e-12)
+
+    def of_worst_group(self, at, limit, scope, asked):
+        """What is ruled out from the share on that is asked for; about how many rows would settle the limit."""
+        part = self.report["worst_groups"]
+        part = (part["raw"] or part) if asked.get("of") == "raw" else part
+        part = self.report["calibration"] if scope["people"] == "scored" else part
+        named = [asked.get(name) for name in ("ruled_out_from", "min_share")]
+        least = max(filter(None, named), default=max(0.05, part["min_share"]))
+        told = part["ruled_out"] if "ruled_out" in part else [part["certificate"], *part["limited"]]
+        told = sorted(told, key=lambda one: one["min_share"])
+        one = [told[0], *(x for x in told if x["min_share"] <= least)][-1]
+        self.each("limits", at, limit, min_share=one["min_share"])
+        same = [
+            x["p_value"]
+            for x in part["groups"]
+            if math.isclose(abs(x.get("difference") or x["gap"]), limit["difference"])
+        ]
+        self.each("limits", at, limit, **({"p_value": same[0]} if same else {}))
+        mine = {"conditions": one["max_conditions"], "ruled_out_from": one["min_share"]}
+        self.each("limits", f"{at}.scope", scope, **mine)
+        if limit["broken_by"]:
+            return
+        mine, most = {"high": one["largest_difference"]}, limit["limit"]
+        if limit["verdict"] == "inconclusive":
+            gap, bound = one["found_difference"], one["largest_difference"]
+            times = (
+                ((bound if most > gap else one["confirmed_difference"]) - gap) / (most - gap) if most != gap else 1e9
+            )
+            rows = (
+                one["rows"] if most >= bound or most < one["confirmed_difference"] else one["rows"] * max(1, times**2)
+            )
+            digit = 10 ** max(len(str(math.ceil(rows - 1e-6))) - 2, 0)
+            mine["rows_to_settle"] = (
+                math.ceil(math.ceil(rows - 1e-6) / digit) * digit if rows < 1e3 * one["rows"] else None
+            )
+        self.each("limits", at, limit, **mine)
+
+    def of_groups(self, at, limit, asked):
+        """The group of a grouping whose metric decides: the one farthest beyond a limit, or nearest to it."""
+        facet = next(one for one in self.report["groups"]["facets"] if one["facet"] == limit["facet"])
+        told, name = self.report["groups"], LONG_NAMES.get(limit["metric"], limit["metric"])
+        least, most, alpha = asked.get("min"), asked.get("max"), 1 - limit["confidence"]
+        least = -most if least is None and most is not None and most >= 0 and name in SIGNED else least
+        self.each("limits", at, limit, minimum=least, maximum=most)
+        ends_of = [("low", "high"), ("together_low", "together_high")]
+        known, p_value, groups = [], None, {one["group"]: one for one in facet["groups"]}
+        for one in facet["ranges"]:
+            if one["metric"] == name:
+                known.append((None, one["estimate"], one["low"], one["high"]))
+                p_value, out = one["p_value"], one["left_out"]
+        if name == "bias_score" and facet["bias_score"]:
+            one = facet["bias_score"]
+            known.append((None, one["score"], one["low"], one["high"]))
+            p_value, out = one["p_value"], one["excluded"]
+        for metric in (*facet["against_reference"], *facet["clarify"]):
+            for one in metric["values"] if metric["metric"] == name else ():
+                low, high = (one[a] if one.get(b) is None else one[b] for a, b in zip(*ends_of, strict=True))
+                known.append((one["group"] if len(metric["values"]) > 1 else None, one["estimate"], low, high))
+                out = []
+        for group in groups:
+            if name in (groups[group]["rates"] or {}):
+                limits = self.at_once.get((facet["facet"], group, name), {"low": None, "high": None})
+                known.append((group, groups[group]["rates"][name]["estimate"], limits["low"], limits["high"]))
+        known = [
+            one for one in known if self.is_judged(groups.get(one[0]), name, told["min_rows"]) and one[1] is not None
+        ]
+        needed = {*facet["columns"], told["label"], told["prediction"]}
+        needed |= {told["stratum"]} if name in ("CDDL", "CDDPL") else set()
+        of_score = (name in SCORES.split() and name != "f1_score") or name.startswith("calibration_")
+        needed |= {told["score"]} if of_score else set()
+        seen = int(self.table.known(*(needed - {None})).sum())
+        self.each("limits", at, limit, rows_seen=seen, rows_unseen=facet["rows"] - seen)
+        if not known:
+            self.each("limits", at, limit, groups_judged=0)
+            return
+        beyond = partial(how_far, least=least, most=most)
+        rule = "significant" if limit["kind"] == "four_fifths" else limit["rule"]
+
+        def order(one):
+            """The severest verdict first, then the value that lies farthest beyond the limit."""
+            _, value, low, high = one
+            if rule == "point" or low is None or high is None:
+                return (2 if beyond(value) > 0 else 0) if rule == "point" else 1, beyond(value)
+            outside = (least is not None and high < least) or (most is not None and low > most)
+            return 2 if outside else 0 if beyond(low) <= 0 and beyond(high) <= 0 else 1, beyond(value)
+
+        group, value, low, high = max(known, key=order)
+        there = sum(one["rows"] > 0 for one in facet["groups"])
+        judged = len(known) if group is not None else there - len(out)
+        mine = {"value": value, "low": low, "high": high, "p_value": p_value, "groups_judged": judged}
+        mine["smallest_visible"] = visible(value, low, high, least, most, alpha, name)
+        self.each("limits", at, limit, 1e-6, **mine)
+
+    def is_judged(self, group, name, min_rows):
+        """Whether a group has rows enough for a metric: as many persons, and ten in what its rate is of."""
+        if group is None:
+            return True
+        rate = CLARIFY.get(name, "selection_rate" if name == "DI" else re.sub("_(difference|ratio)$", "", name))
+        n = ((group["rates"] or {}).get(rate) or {"n": group["rows"]})["n"]
+        persons = group.get("persons") or group["rows"]
+        return persons >= min_rows and n >= 10 * group["rows"] / max(persons, 1)
 
     def verdict_of(self, limit, asked):
         """The whole interval within the limit passes, the whole interval beyond it fails; else the rows cannot tell."""
