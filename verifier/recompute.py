@@ -249,6 +249,24 @@ def effective(test, alpha):
     return [test[name] / shrink for name in ("events_a", "n_a", "events_b", "n_b")]
 
 
+def t_of_means(a, b):
+    """Welch's t of two means, and Student's, from the values of all rows."""
+    n, m, gap = len(a), len(b), a.mean() - b.mean()
+    v, w = np.var(a, ddof=1), np.var(b, ddof=1)
+    pooled = ((n - 1) * v + (m - 1) * w) / (n + m - 2) * (1 / n + 1 / m)
+    return {
+        name: gap / math.sqrt(x) if x else math.nan for name, x in (("welch_t", v / n + w / m), ("pooled_t", pooled))
+    }
+
+
+def roundest(low, high):
+    """The number with the fewest digits from low to high; of several the one nearest to their middle."""
+    middle, power = low + 0.5 * (high - low), math.floor(math.log10(max(abs(low), abs(high), 1e-300))) + 1
+    steps = [x * 10.0**k for k in range(power, power - 17, -1) for x in ((5, 2.5, 1) if k < 0 else (5, 1))]
+    tried = (float(f"{round(middle / step) * step:.15g}") for step in steps)
+    return low if low == high else next((x for x in tried if low <= x <= high), middle)
+
+
 @cache
 def detectable(rate, n, m, alpha, power=0.8):
     """The difference from a rate, towards one half, that is found with this power (Cohen 1988, chapter 6)."""
@@ -744,6 +762,59 @@ def visible(value, low, high, least, most, alpha, name):
 
 def number_of(told):
     return math.inf if told == "Infinity" else -math.inf if told == "-Infinity" else told
+
+
+class ByPerson:
+    """A difference of two means whose rows belong to persons, each of whom may have several, in both groups.
+
+    Its variance sums what the rows of each person add, squared (Liang and Zeger 1986), with Satterthwaite's degrees of
+    freedom (1946). Counts are divided by the design effect (Rao and Scott 1992), and once more where persons are few.
+    """
+
+    def __init__(self, a, of_a, b, of_b):
+        size, total, weights, self.alike, self.persons = 1 + max(of_a.max(), of_b.max()), 0, 0, 0, []
+        for sign, x, who in ((1, a, of_a), (-1, b, of_b)):
+            rows, sums = np.bincount(who, minlength=size), np.bincount(who, x, size)
+            self.persons.append(int(np.count_nonzero(rows)))
+            few = math.sqrt(self.persons[-1] / max(self.persons[-1] - 1, 1))
+            total = total + sign * few * (sums - x.mean() * rows) / len(x)
+            weights = weights + (rows / len(x)) ** 2
+            self.alike += ((rows / len(x)) ** 2).sum() / (1 / len(a) + 1 / len(b))
+        self.a, self.b, self.n, self.m, self.variance = a, b, len(a), len(b), (total**2).sum()
+        self.df = max(weights.sum() ** 2 / (weights**2).sum() - 1, 1)
+
+    def shrink(self, effect, alpha):
+        """What counts are divided by at this level."""
+        return effect * float(special.stdtrit(self.df, 1 - alpha / 2) / special.ndtri(1 - alpha / 2)) ** 2
+
+    def rates(self, alpha):
+        """Of rows with 0 or 1: design effect, limits, p-values, the ratio's limits, and what could be seen."""
+        parts = [x.mean() * (1 - x.mean()) / len(x) for x in (self.a, self.b)]
+        effect = max(1.0, self.alike if 0 in parts else 1.0, self.variance / sum(parts) if sum(parts) else 1.0)
+        whole = self.a.sum(), self.n, self.b.sum(), self.m
+        x, n, y, m = (one / self.shrink(effect, alpha) for one in whole)
+        p_value = mid_p(*(min(round(k), round(of)) if i else round(of) for k, of in ((x, n), (y, m)) for i in (1, 0)))
+        out = dict(zip(("low", "high"), newcombe(x, n, y, m, z_of(alpha))[1:], strict=True)) | {"p_value": p_value}
+        if x + y:
+            out |= dict(zip(("ratio_low", "ratio_high"), koopman(x, n, y, m, z_of(alpha)), strict=True))
+        out["minimum_detectable_difference"] = detectable((x + y) / (n + m), n, m, alpha)
+        return effect, out | self.classical({k: t for k, t in t_tests(*whole).items() if k[-1] == "t"}, effect)
+
+    def means(self, alpha):
+        """Of any numbers the same; as many rows of different persons would not be surer."""
+        gap, t = self.a.mean() - self.b.mean(), t_of_means(self.a, self.b)
+        rows = abs(gap / t["welch_t"]) if t["welch_t"] else math.nan
+        error = max(math.sqrt(self.variance), rows)
+        reach, power = (float(special.stdtrit(self.df, x)) for x in (1 - alpha / 2, 0.8))
+        out = {"low": gap - reach * error, "high": gap + reach * error}
+        out["p_value"] = 2 * float(special.stdtr(self.df, -abs(gap) / error))
+        out["minimum_detectable_difference"] = (reach + power) * error
+        return (error / rows) ** 2, out | self.classical(t, (error / rows) ** 2)
+
+    def classical(self, tests, effect):
+        """Student's and Welch's t of persons."""
+        out = {name: t / math.sqrt(effect) for name, t in tests.items()}
+        return out | {f"{name}_p_value": 2 * float(special.stdtr(self.df, -abs(t))) for name, t in out.items()}
 
 
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
@@ -1703,7 +1774,7 @@ class Recomputed:
         for i, one in enumerate((report.get("findings") or {}).get("at_first_sight", [])):
             self.attempt(self.people, f"findings.at_first_sight[{i}]", {**one, "remaining": None}, [])
         self.attempt(self.repeated_ranges)
-        self.attempt(self.intersections, report.get("slices") or {"slices": []})
+        self.attempt(self.intersections, report.get("slices") or {"slices": [], "columns": []})
         self.attempt(self.of_intersections, report.get("slices") or {})
         self.attempt(self.columns)
         self.attempt(self.characteristics, report.get("characteristics"))
@@ -1748,7 +1819,12 @@ class Recomputed:
         """Hold members of an object of the report against what was recomputed; what is no number is null."""
         if stated.get("undefined_reason") is not None:
             raise Skip("metrics that the report calls undefined, or does not print as a group has too few rows")
-        for name, pair in ((name, (stated[name], value)) for name, value in mine.items()):
+        pairs = [(name, stated[name], value) for name, value in mine.items()]
+        for name, told, value in list(pairs):
+            if isinstance(told, list) and isinstance(value, list) and len(told) == len(value):
+                pairs.remove((name, told, value))
+                pairs += [(f"{name}[{i}]", *both) for i, both in enumerate(zip(told, value, strict=True))]
+        for name, *pair in pairs:
             told, value = (None if isinstance(x, float) and math.isnan(x) else x for x in pair)
             rounded = 2.0**-26 if ".rates.calib" in where else 1e-12  # scores are counted in whole multiples of it
             rounded = 2.0**-20 if kind == "Clarify's metrics" and self.by_person else rounded  # and weights of these
@@ -1903,60 +1979,149 @@ class Recomputed:
             mine |= {name: part["certificate"][name] for name in ("max_conditions", "max_share")}
             self.each("people found", where, one, **mine)
 
+    def compared(self, kind, where, part, inside, among):
+        """A group with all others among some rows: rows, events, means, t statistics; the rest follows from these."""
+        (a, b), test = (self.y[among & side] for side in (inside, ~inside)), part["test"]
+        mine, alpha = {"n_a": len(a), "n_b": len(b)}, self.spec["significance"]["alpha"]
+        persons = part.get("persons") and ByPerson(a, self.person[among & inside], b, self.person[among & ~inside])
+        if persons:
+            self.each(kind, f"{where}.persons", part["persons"], **dict(zip("ab", persons.persons, strict=True)))
+        if test is not None:
+            mine |= {"mean_a": a.mean(), "mean_b": b.mean(), "difference": a.mean() - b.mean()}
+            low, high = min(a.min(), b.min()), max(a.max(), b.max())
+            two = part["events_a"] is not None
+            mine |= {"events_a": (a == high).sum(), "events_b": (b == high).sum()} if two else {}
+            mine |= t_of_means(a, b) if "exact" not in test and not persons else {}
+        self.each(kind, where, part, **mine)
+        if persons and test is not None:
+            effect, mine = (persons.rates if two else persons.means)(alpha)
+            if two and high - low != 1:
+                mine |= {name: (high - low) * mine[name] for name in ("low", "high", "minimum_detectable_difference")}
+            mine = {name: x for name, x in mine.items() if part[name] is not None}
+            self.each(kind, f"{where}.persons", part["persons"], 1e-6, design_effect=effect, df=persons.df)
+            self.each(kind, where, part, 1e-6, **mine)
+
+    @property
+    def person(self):
+        """A number for the person of each row."""
+        name = self.spec["split"]["key"]
+        return self.table.once(name, "persons", lambda x: np.unique([str(one) for one in x], return_inverse=True)[1])
+
     def intersections(self, told):
-        """Rows and sums of the train and test rows together, whichever rows are in which."""
+        """Each intersection against everybody else: on the train rows, which it was found on, and on the test rows."""
+        if not told["slices"] and not told["columns"]:
+            return
+        train, test, y = self.audited & self.train, self.audited & self.test, self.y
+        rows = {"train_rows": train.sum(), "test_rows": test.sum()}
+        persons = rows["train_rows"] / len({*self.person[train]}) if self.by_person else 1
+        least = max(math.ceil(told["min_support"] * rows["train_rows"] - 1e-9), math.ceil(told["min_rows"] * persons))
+        tested = sum(one["comparison"]["test"] is not None for one in told["slices"])
+        mine = {"train_value": y[train].mean(), "test_value": y[test].mean(), "min_train_rows": least, "left_out": 0}
+        self.each("intersections", "slices", told, tests=tested, max_tests=100, **rows, **mine)
+        self.cuts(told, train, least)
         for i, one in enumerate(told["slices"]):
-            (inside, _), test = self.sides(one["conditions"]), one["comparison"]
-            total = one["train_rows"] * one["train_value"]
-            both = {"rows of both parts": one["train_rows"] + one["test_rows"]}
-            both["sum of both parts"] = total + test["n_a"] * (test["mean_a"] or 0)
-            others = ratio(told["train_rows"] * told["train_value"] - total, told["train_rows"] - one["train_rows"])
-            mine = {"rows of both parts": len(inside), "train_difference": one["train_value"] - others}
-            mine |= {"sum of both parts": inside.sum()} if test["mean_a"] is not None else {}
-            mine |= {f"{part}_support": one[f"{part}_rows"] / told[f"{part}_rows"] for part in ("train", "test")}
+            inside = self.table.holding(one["conditions"])
+            found, checked = y[train & inside], (test & inside).sum()
+            mine = {"train_rows": len(found), "train_support": len(found) / train.sum(), "train_value": found.mean()}
+            mine["train_difference"] = found.mean() - y[train & ~inside].mean()
+            mine |= {"test_rows": checked, "test_support": checked / test.sum()}
             if one["ratio_to_overall"] is not None:
-                mine["ratio_to_overall"] = test["mean_a"] / told["test_value"]
-            self.each("intersections", f"slices.slices[{i}]", one | both, **mine)
-            if not self.by_person:
-                self.parts(f"slices.slices[{i}]", one, told["test_rows"], told["test_value"])
+                mine["ratio_to_overall"] = y[test & inside].mean() / y[test].mean()
+            self.each("intersections", f"slices.slices[{i}]", one, **mine)
+            self.compared("intersections", f"slices.slices[{i}].comparison", one["comparison"], inside, test)
+        for i, node in enumerate(told["lattice"]):
+            at, inside = f"slices.lattice[{i}]", self.table.holding(node["conditions"])
+            mine = {"rows": (test & inside).sum(), "support": (test & inside).sum() / test.sum()}
+            self.each("intersections", at, node, **mine)
+            self.compared("intersections", f"{at}.comparison", node["comparison"], inside, test)
+
+    def cuts(self, told, train, least):
+        """Values and intervals of each column that have enough train rows, within and without; edges are round."""
+        kinds = {one["name"]: one["kind"] for one in self.report["data"]["columns"]}
+        for c, column in enumerate(told["columns"]):
+            name, among = column["name"], self.sample(self.train) & self.audited if self.drawn else train
+            x, known = self.table.columns[name], self.table.known(name)
+            is_number = kinds[name] != "categorical" and not any(isinstance(one, (str, bool)) for one in x)
+            if is_number and len({*x[among & known]}) > max(told["bins"], 10):
+                x, edges = x.astype(float), set()
+                ordered = np.sort(x[among & known])
+                for i in range(1, told["bins"]):
+                    shares = [(i + slack) / told["bins"] for slack in (-0.1, 0.1)]
+                    edge = roundest(*np.quantile(ordered, shares, method="inverted_cdf"))
+                    edges |= {edge} if ordered[0] <= edge < ordered[-1] else set()
+                limits = [None, *sorted(edges or ordered[ordered < ordered[-1]][-1:].tolist()), None]
+                cells = [(low, high, None) for low, high in pairwise(limits)]
+            else:
+                values = sorted(
+                    {*x[train & known]},
+                    key=str if kinds[name] == "categorical" else lambda one: (isinstance(one, str), one),
+                )
+                cells = [(None, None, str(one) if kinds[name] == "categorical" else one) for one in values]
+            cells = [*cells, (None, None, None)]
+            sizes = [
+                (train & self.table.holding([{"column": name, "kind": "interval", "low": low, "high": high}])).sum()
+                if (low, high) != (None, None)
+                else (train & (self.table.among(name, [value]) if value is not None else ~known)).sum()
+                for low, high, value in cells
+            ]
+            kept = [cell for cell, size in zip(cells, sizes, strict=True) if least <= size <= train.sum() - least]
+            rows = sum(size for size in sizes if least <= size <= train.sum() - least)
+            self.each("intersections", f"slices.columns[{c}]", column, other_rows=train.sum() - rows)
+            number = {"conditions": len(column["conditions"])}
+            self.each("intersections", f"slices.columns[{c}]", number, conditions=len(kept))
+            for i, (one, cell) in enumerate(zip(column["conditions"], kept, strict=False)):
+                mine = dict(zip(("low", "high", "value"), cell, strict=True))
+                self.each("intersections", f"slices.columns[{c}].conditions[{i}]", one, **mine)
+        same = {(x["column"], x["text"]): x for column in told["columns"] for x in column["conditions"]}
+        for one in (*told["slices"], *told["lattice"]):
+            for c in one["conditions"]:
+                of_column = same.get((c["column"], c["text"]), {})
+                self.each(
+                    "intersections", one["name"], c, **{x: of_column.get(x, -1) for x in ("low", "high", "value")}
+                )
+
+    def widened(self, test, alpha, comparisons):
+        """The limits of a difference that hold for so many comparisons at once (Bonferroni)."""
+        alone = [test["low"], test["high"]]
+        if comparisons <= 1 or test["difference"] is None:
+            return alone
+        persons = test.get("persons")
+        if "exact" not in test["test"]:  # with the fewest degrees of freedom that there can be
+            df = persons["df"] if persons else min(test["n_a"], test["n_b"]) - 1
+            wider = special.stdtrit(df, 1 - alpha / comparisons / 2) / special.stdtrit(df, 1 - alpha / 2)
+            return [test["difference"] + wider * (end - test["difference"]) for end in alone]
+        low_and_high = [newcombe(*effective(test, x), z_of(x))[1:] for x in (alpha, alpha / comparisons)]
+        step = (alone[1] - alone[0]) / (low_and_high[0][1] - low_and_high[0][0])
+        return [step * end for end in low_and_high[1]]
 
     def of_intersections(self, told):
         """Weights by the evidence on the train rows, p-values over the family, limits of what was chosen, shrinkage."""
         listed = [one for one in told.get("slices") or [] if one["comparison"]["status"] == "tested"]
-        exact = {one["comparison"]["test"] for one in listed} <= {"exact mid-p"} and told.get("metric") == "mean"
-        if not listed or not exact or self.by_person or told["in_sample"] or told["correction"] != "bh":
-            raise Skip("p-values of intersections by other tests, or of drawn or repeated rows")
-        step, sign = np.ptp(self.y[self.audited]), 1 if told["better"] == "lower" else -1
-        whole = told["train_rows"]
+        if not listed or told.get("metric") != "mean" or told["in_sample"] or told["correction"] != "bh":
+            raise Skip("intersections of other measures")
+        sign, whole, alpha = 1 if told["better"] == "lower" else -1, told["train_rows"], told["alpha"]
 
         def evidence(one):
             n = one["train_rows"]
             return round(sign * one["train_difference"] / math.sqrt(1 / n + 1 / (whole - n)), 9)
 
         listed.sort(key=lambda one: (-evidence(one), -one["weight"]))
-        tests = [one["comparison"] for one in listed]
-        weights = [
-            len(listed) / rank / sum(1 / x for x in range(1, len(listed) + 1)) for rank in range(1, len(listed) + 1)
-        ]
-        harm = [
-            one["p_value"] / 2 if sign * one["difference"] > 0 and one["p_value"] <= told["alpha"] else 1
-            for one in tests
-        ]
+        tests, ranks = [one["comparison"] for one in listed], range(1, len(listed) + 1)
+        weights = [len(listed) / rank / sum(1 / x for x in ranks) for rank in ranks]
+        harm = [one["p_value"] / 2 if sign * one["difference"] > 0 and one["p_value"] <= alpha else 1 for one in tests]
         adjusted = benjamini_hochberg([min(1, p / w) for p, w in zip(harm, weights, strict=True)])
-        chosen = max(
-            1, sum(p <= told["fdr"] and one["parent"] is None for p, one in zip(adjusted, listed, strict=True))
-        )
+        chosen = sum(p <= told["fdr"] and one["parent"] is None for p, one in zip(adjusted, listed, strict=True))
         # Shrunk towards the mean of all, by how much true differences vary (Hedges and Olkin 1985, chapter 9).
-        rate = (told["test_value"] - min(self.y[self.audited])) / step
-        errors = [step**2 * rate * (1 - rate) * (1 / one["n_a"] + 1 / one["n_b"]) for one in tests]
-        gaps = np.array([one["difference"] for one in tests])
+        of_test, gaps = self.y[self.audited & self.test], np.array([one["difference"] for one in tests])
+        spread = of_test.var(ddof=0 if len({*self.y[self.audited]}) <= 2 else 1)
+        effects = [one["persons"]["design_effect"] if one.get("persons") else 1 for one in tests]
+        errors = [x * spread * (1 / t["n_a"] + 1 / t["n_b"]) for x, t in zip(effects, tests, strict=True)]
         mean, variance = gaps.mean(), max(0, np.mean((gaps - gaps.mean()) ** 2 - errors))
         self.each("intersections", "slices", told, prior_mean=mean, prior_sd=math.sqrt(variance))
         for one, test, w, p, error in zip(listed, tests, weights, adjusted, errors, strict=True):
-            alike = max(1, told["tests"] / (w * chosen)) if p <= told["fdr"] else 1
-            counts = [test[name] for name in ("events_a", "n_a", "events_b", "n_b")]
-            alone, wide = ([step * x for x in newcombe(*counts, z_of(told["alpha"], k))] for k in (1, alike))
-            low, high = (wide[1], alone[2]) if sign > 0 else (alone[1], wide[2])
+            alike = told["tests"] / (w * max(1, chosen)) if p <= told["fdr"] else 1
+            alone, wide = (test["low"], test["high"]), self.widened(test, alpha, alike)
+            low, high = (wide[0], alone[1]) if sign > 0 else (alone[0], wide[1])
             shrunk = mean + (test["difference"] - mean) * (variance / (variance + error) if variance else 0)
             reach = (low, test["difference"]) if sign > 0 else (test["difference"], high)
             mine = {"weight": w, "p_adjusted": p, "significant": p <= told["fdr"], "low": low, "high": high}
@@ -1978,19 +2143,6 @@ class Recomputed:
                 ends_of_bins = np.quantile(known.astype(float), np.arange(1, most) / most, method="inverted_cdf")
                 bins = len({*ends_of_bins.tolist()} - {max(known)}) + 1
             self.each("people found", f"worst_groups.searched.columns[{i}]", column, bins=bins)
-        told, cuts = self.report.get("slices") or {"columns": [], "slices": [], "lattice": []}, []
-        for i, column in enumerate(told["columns"]):
-            cuts += column["conditions"]
-            for below, above in pairwise(column["conditions"] if column["kind"] == "intervals" else []):
-                if below["high"] is not None and above["low"] is not None:
-                    self.each("intersections", f"slices.columns[{i}]", below, high=above["low"])
-        for one in (*told["slices"], *told["lattice"]):
-            known = all(condition in cuts for condition in one["conditions"])
-            self.each("intersections", one["name"], {"of these cuts": True}, **{"of these cuts": known})
-        for i, node in enumerate([] if self.by_person else told["lattice"]):
-            sizes = [node["comparison"][name] for name in ("n_a", "n_b")]
-            mine = {"rows": sizes[0], "support": node["rows"] / told["test_rows"], "n_a and n_b": sum(sizes)}
-            self.each("test rows", f"slices.lattice[{i}]", node | {"n_a and n_b": told["test_rows"]}, **mine)
 
     def parts_of_rows(self):
         """Persons of both parts, the fewest rows of a cluster, and how many rows are drawn of a large table."""
@@ -3014,6 +3166,16 @@ class Recomputed:
             mine |= {"train_gap": sign * (y.mean() - rest.mean()) if len(rest) else 0.0}
             shown = one["comparison"] and one["comparison"]["mean_a"] is not None
             self.each("clusters", f"clusters[{c}]", one, **mine, **({"test_mean": test.mean()} if shown else {}))
+            if one["comparison"]:
+                among = self.test & self.audited
+                for what, part in (
+                    (f"clusters[{c}]", one),
+                    *([("primary_test", self.report["primary_test"])] if c == 0 else []),
+                ):
+                    if part and part["comparison"]:
+                        self.compared("clusters", f"{what}.comparison", part["comparison"], inside, among)
+                        sides = self.y[among & inside], self.y[among & ~inside]
+                        self.permuted_again(f"{what}.comparison", part["comparison"], *sides)
             mine = {}
             for name in one["profile"]:
                 x = self.table.columns[name][self.train & inside]
@@ -3023,6 +3185,17 @@ class Recomputed:
                     mine[name] = np.mean(known) if known else math.nan
                     mine[name] = round(mine[name], 6 - math.floor(math.log10(spread))) if spread else mine[name]
             self.each("clusters", f"clusters[{c}].profile", one["profile"], 1e-5, **mine)
+
+    def permuted_again(self, where, test, a, b):
+        """A test of means by permutations: the same draws give the same p-value and limits."""
+        if test["test"] != "studentised permutation" or not test["welch_t"]:
+            return
+        asked = self.spec["significance"]["alpha"], self.spec["split"]["random_state"]
+        key = "permuted", hash((a.tobytes(), b.tobytes(), asked))
+        drawn = self.table.looked_up.get(key) or permuted(a, b, *asked)
+        self.table.looked_up[key], error = drawn, test["difference"] / test["welch_t"]
+        limits = {"low": test["difference"] - drawn[2] * error, "high": test["difference"] - drawn[1] * error}
+        self.each("tests", where, test, 1e-8, p_value=drawn[0], **limits)
 
     def columns_of_rows(self, told):
         """What sets the most deviating cluster apart, from the test rows themselves."""
@@ -3046,16 +3219,8 @@ class Recomputed:
                 if one["test"] and one["events_a"] is None and not one.get("persons"):
                     for t, equal in (("welch_t", False), ("pooled_t", True)):
                         mine[t] = float(stats.ttest_ind(a, b, equal_var=equal).statistic)
-                if one["test"] == "studentised permutation":
-                    key = "permuted", name, hash((a.tobytes(), b.tobytes(), alpha, seed))
-                    drawn = table.looked_up.get(key) or permuted(a, b, alpha, seed)
-                    table.looked_up[key], error = (
-                        drawn,
-                        one["difference"] / one["welch_t"] if one["welch_t"] else math.nan,
-                    )
-                    mine |= {"p_value": drawn[0], "low": one["difference"] - drawn[2] * error}
-                    mine["high"] = one["difference"] - drawn[1] * error
                 self.each("families of tests", f"{at}.comparison", one, 1e-8, **mine)
+                self.permuted_again(f"{at}.comparison", one, a, b)
                 if (name, None) in proxies and not self.by_person and not self.drawn:
                     limits = area(inside[known], x[known].astype(float), alpha)
                     mine = ends(limits, ("auc", "auc_low", "auc_high"))
