@@ -857,6 +857,19 @@ class Table:
             self.looked_up[name, what] = column, make(column)
         return self.looked_up[name, what][1]
 
+    def again(self, make, *given):
+        """What a function makes of arrays and settings, made once."""
+
+        def content(x):
+            if isinstance(x, np.ndarray):
+                return x.shape, hash(tuple(x.tolist()) if x.dtype == object else x.tobytes())
+            return x if isinstance(x, (int, float, str)) or x is None else repr(x)
+
+        key = make.__name__, *map(content, given)
+        if key not in self.looked_up:
+            self.looked_up[key] = make(*given)
+        return self.looked_up[key]
+
     def numbers(self, name):
         if self.once(name, "texts", lambda column: any(isinstance(x, str) for x in column)):
             raise Skip(f"what takes the column {name}: it holds texts, dates or numbers in a notation of their own")
@@ -2722,6 +2735,8 @@ class Recomputed:
     def tried(self, told):
         """Thresholds that were tried: rates of groups on the test rows, and what follows from them."""
         alpha, made = told["settings"]["alpha"], told["thresholds"]
+        if self.by_person:
+            raise Skip("thresholds for persons, or without a column of present decisions")
         z, at = z_of(alpha), "mitigation.thresholds"
         counts = {}
         for g, group in enumerate(made["groups"]):
@@ -2882,7 +2897,8 @@ class Recomputed:
             sides = [one["feature"], one["protected"]]
             x, y = (columns[name] for name in sorted(sides, key=lambda name: not numbers[name]))
             of_numbers = sum(numbers[name] for name in sides)
-            mine = (association, told_by_number, rank_correlation)[of_numbers](x, y, alpha, one["level"])
+            measure = (association, told_by_number, rank_correlation)[of_numbers]
+            mine = self.table.again(measure, x, y, alpha, one["level"])
             self.each("thresholds", f"mitigation.proxies.proxies[{p}]", one, **mine)
 
     def on_train(self, asked, cells):
@@ -3056,9 +3072,7 @@ class Recomputed:
         features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
         x = as_points(*encoded(table, asked["embeddings"] or features, train), train)
         given = x[:, train], code[train], value[train], len(told["groups"]), asked
-        key = hash((*(one.tobytes() for one in given[:3]), json.dumps(asked)))
-        search = table.looked_up.setdefault(("clusters", key), None) or LocalClusters(*given)
-        table.looked_up["clusters", key] = search
+        search = table.again(LocalClusters, *given)
         self.cells(
             "local_bias.everywhere",
             told["everywhere"],
@@ -3101,7 +3115,7 @@ class Recomputed:
         apart = []
         for c, name in product(range(len(clusters)), columns):
             of_column = numbers_apart if self.table.numeric(name) else levels_apart
-            found = of_column(self.table.columns[name][test], labels == c)
+            found = self.table.again(of_column, self.table.columns[name][test], labels == c)
             apart += [(c, {"column": name} | found)] if found else []
         for (_, found), p_value in zip(apart, benjamini_hochberg([x["p_value"] for _, x in apart]), strict=True):
             found["p_adjusted"] = p_value
@@ -3134,9 +3148,7 @@ class Recomputed:
         whole = np.rint((unit - mean) / (max(mean, 1 - mean) / (2**31 - 1))).astype(np.int64)
         whole = -whole if self.spec["bias_variable"]["better"] == "higher" else whole
         given = numbers[:, train], codes[:, train], levels, whole, asked, least, self.spec["split"]["random_state"]
-        key = "tree", hash((given[0].tobytes(), given[1].tobytes(), whole.tobytes(), json.dumps((asked, least))))
-        tree = table.looked_up.get(key) or ClusterTree(*given)
-        table.looked_up[key] = tree
+        tree = table.again(ClusterTree, *given)
         labels = np.full(table.rows, -1)
         labels[known & (self.train | self.test)] = tree.labels(
             *(x[:, known & (self.train | self.test)] for x in (numbers, codes))
@@ -3191,9 +3203,7 @@ class Recomputed:
         if test["test"] != "studentised permutation" or not test["welch_t"]:
             return
         asked = self.spec["significance"]["alpha"], self.spec["split"]["random_state"]
-        key = "permuted", hash((a.tobytes(), b.tobytes(), asked))
-        drawn = self.table.looked_up.get(key) or permuted(a, b, *asked)
-        self.table.looked_up[key], error = drawn, test["difference"] / test["welch_t"]
+        drawn, error = self.table.again(permuted, a, b, *asked), test["difference"] / test["welch_t"]
         limits = {"low": test["difference"] - drawn[2] * error, "high": test["difference"] - drawn[1] * error}
         self.each("tests", where, test, 1e-8, p_value=drawn[0], **limits)
 
@@ -3336,10 +3346,12 @@ class Recomputed:
             design = np.concatenate(design, axis=1)
             if two:
                 share = ((mean - two[0]) / (two[1] - two[0])).clip(0, 1)
-                found = two[0] + (two[1] - two[0]) * pooled_rates(share * worth, worth, design, own, alpha)
+                found = two[0] + (two[1] - two[0]) * self.table.again(
+                    pooled_rates, share * worth, worth, design, own, alpha
+                )
             else:
                 variance = np.array([one.var(ddof=1) if len(one) > 1 else 0.0 for one in of_group])
-                found = pooled_means(mean, variance, worth, design, own, alpha)
+                found = self.table.again(pooled_means, mean, variance, worth, design, own, alpha)
             for j, group in enumerate(groups):
                 estimate, low, high = found[j] / step
                 steps = round(estimate), math.floor(low + 1e-9), math.ceil(high - 1e-9)
@@ -3581,7 +3593,9 @@ class Recomputed:
             if spec["similar_by"] and said is not None and people is None and a.total() >= 5:
                 rows = self.drawn_alike(told)[0]
                 rows = rows[known[rows]]
-                plus, minus, n = flip_test(places_of(table, spec["similar_by"], rows), inside[rows], said[rows])
+                plus, minus, n = table.again(
+                    flip_test, places_of(table, spec["similar_by"], rows), inside[rows], said[rows]
+                )
                 plus, minus = (minus, plus) if turn else (plus, minus)
                 mine["FT"] = (plus - minus) / n
                 for k in (1, judged):
