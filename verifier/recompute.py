@@ -13,6 +13,7 @@ import math
 import re
 import sys
 from collections import Counter
+from fractions import Fraction
 from functools import cache, partial
 from itertools import combinations, pairwise, permutations, product
 from operator import mul
@@ -55,6 +56,8 @@ LONG_NAMES = dict(map(str.split, LONG_NAMES.split(",")))
 SIGNED = {*CLARIFY, "CI", "DCA", "DCR", "TE", "CDDL", "CDDPL", "FT", "calibration_gap"}  # either way from 0
 SIGNED |= {f"{rate}_difference" for rate in RATES}
 SCORES = "f1_score auc mean_score brier_score calibration_error calibration_gap observed_to_expected"
+TOLERANCES = [0, 0.0025, 0.005, 0.01, 0.02, 0.03, 0.04, 0.05, 0.075, 0.1, 0.125, 0.15, 0.2, 0.25, 0.3, 0.4, 0.5]
+COUNTED = {"exact mid-p", "exact mid-p of effective counts"}
 WIDENED = {"any_cluster", "worst_slice", "local_bias", "four_fifths", "numeric_metric"}
 
 
@@ -210,22 +213,58 @@ def of_means(part):
     """
     n, m, gap = part["n_a"], part["n_b"], part["mean_a"] - part["mean_b"]
     whole, pooled = ((gap / part[name]) ** 2 if part[name] else math.nan for name in ("welch_t", "pooled_t"))
-    spread, parts = pooled / (1 / n + 1 / m), ((n - 1) * n, (m - 1) * m)
-    if not whole > 0 or abs(parts[0] - parts[1]) < 0.01 * sum(parts):
+    by = part.get("persons") or {"design_effect": 1, "df": None}  # the variances of t statistics are then by person
+    spread, parts = pooled / by["design_effect"] / (1 / n + 1 / m), ((n - 1) * n, (m - 1) * m)
+    if not whole > 0 or (by["df"] is None and abs(parts[0] - parts[1]) < 0.01 * sum(parts)):
         raise Skip("means without t statistics, or of as many people")
-    v = ((n + m - 2) * spread - parts[1] * whole) / (parts[0] - parts[1])
-    degrees = whole**2 / (v**2 / (n - 1) + (whole - v) ** 2 / (m - 1)) if n > 1 and m > 1 else math.nan
+    if by["df"] is None:
+        v = ((n + m - 2) * spread - parts[1] * whole) / (parts[0] - parts[1])
+        degrees = whole**2 / (v**2 / (n - 1) + (whole - v) ** 2 / (m - 1)) if n > 1 and m > 1 else math.nan
+    else:
+        degrees = by["df"]
     half = (n + m - 2) / 2
-    g = gap / math.sqrt(spread * half) * math.exp(special.gammaln(half) - special.gammaln(half - 0.5))
+    small = math.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / math.sqrt(half)
 
-    reach = float(special.stdtrit(degrees, (1 + part["confidence"]) / 2)) * math.sqrt(whole)
-    seen = math.sqrt(whole) * sum(float(special.stdtrit(degrees, x)) for x in ((1 + part["confidence"]) / 2, 0.8))
-    mine = {"effect_size": g, "minimum_detectable_difference": seen}
+    reach = float(special.stdtrit(degrees, (1 + part["confidence"]) / 2))
+    seen = reach + float(special.stdtrit(degrees, 0.8))
+    mine = {"effect_size": gap / math.sqrt(spread) * small, "minimum_detectable_difference": math.sqrt(whole) * seen}
     mine |= {
         f"{name}_p_value": 2 * float(special.stdtr(df, -abs(part[name])))
-        for name, df in (("welch_t", degrees), ("pooled_t", n + m - 2))
+        for name, df in (("welch_t", degrees), ("pooled_t", by["df"] or n + m - 2))
     }
+    mine["pooled_t"] = part["effect_size"] / small / math.sqrt((1 / n + 1 / m) * by["design_effect"])
+    mine["welch_t"] = gap / part["minimum_detectable_difference"] * seen
+    reach *= math.sqrt(whole)
     return mine | {"difference": gap, "low": gap - reach, "high": gap + reach}
+
+
+def effective(test, alpha):
+    """Events and rows of either side: as many rows of different persons as say as much (Rao and Scott 1992).
+
+    Where persons have several rows, intervals are by t with the degrees of freedom of persons.
+    """
+    by, shrink = test.get("persons"), 1
+    if by and by["design_effect"] is not None:
+        shrink = by["design_effect"] * float(special.stdtrit(by["df"], 1 - alpha / 2) / z_of(alpha)) ** 2
+    return [test[name] / shrink for name in ("events_a", "n_a", "events_b", "n_b")]
+
+
+def t_of_means(a, b):
+    """Welch's t of two means, and Student's, from the values of all rows."""
+    n, m, gap = len(a), len(b), a.mean() - b.mean()
+    v, w = np.var(a, ddof=1), np.var(b, ddof=1)
+    pooled = ((n - 1) * v + (m - 1) * w) / (n + m - 2) * (1 / n + 1 / m)
+    return {
+        name: gap / math.sqrt(x) if x else math.nan for name, x in (("welch_t", v / n + w / m), ("pooled_t", pooled))
+    }
+
+
+def roundest(low, high):
+    """The number with the fewest digits from low to high; of several the one nearest to their middle."""
+    middle, power = low + 0.5 * (high - low), math.floor(math.log10(max(abs(low), abs(high), 1e-300))) + 1
+    steps = [x * 10.0**k for k in range(power, power - 17, -1) for x in ((5, 2.5, 1) if k < 0 else (5, 1))]
+    tried = (float(f"{round(middle / step) * step:.15g}") for step in steps)
+    return low if low == high else next((x for x in tried if low <= x <= high), middle)
 
 
 @cache
@@ -265,12 +304,33 @@ def equal_rates(counts):
     return (1 + int((by_chance >= chi2 * (1 - 1e-9)).sum())) / 10_000
 
 
+def chi_squared(x, y, seed):
+    """p-value of a table of two columns (Pearson 1900); drawn with its margins where fewer than 5 are expected."""
+    n, m, totals = x.sum(), y.sum(), (x + y)[x + y > 0].astype(int)
+    expected = (x + y)[x + y > 0] * n / (n + m)
+    statistic = ((x[x + y > 0] - expected) ** 2 / expected).sum() * (n + m) / m
+    if len(totals) < 2 or min(totals) * min(n, m) / (n + m) >= 5:
+        return float(special.chdtrc(len(totals) - 1, statistic)) if len(totals) > 1 else 1.0
+    draws, size = min(9_999, max(999, 10_000_000 // len(totals))), int(min(n, m))
+    drawn = np.random.default_rng(seed).multivariate_hypergeometric(totals, size, size=draws, method="marginals")
+    expected = totals * size / (n + m)
+    as_large = ((drawn - expected) ** 2 / expected).sum(axis=1) * (n + m) / (n + m - size) >= statistic * (1 - 1e-9)
+    return (1 + int(as_large.sum())) / (1 + draws)
+
+
 def holm(p_values):
     """Adjusted for their number (Holm 1979)."""
     out, worst = list(p_values), 0.0
     for rank, i in enumerate(sorted(range(len(out)), key=out.__getitem__)):
         worst = out[i] = min(1.0, max(worst, (len(out) - rank) * out[i]))
     return out
+
+
+def adjusted(p_values, correction):
+    """Adjusted by Holm's method, by Benjamini and Hochberg's, by Bonferroni's, or not at all."""
+    if correction in ("holm", "bh"):
+        return (holm if correction == "holm" else benjamini_hochberg)(p_values)
+    return [min(1.0, p * (len(p_values) if correction == "bonferroni" else 1)) for p in p_values]
 
 
 def benjamini_hochberg(p_values):
@@ -509,6 +569,179 @@ def cut_near(values, end):
     return low
 
 
+def area(y, s, alpha):
+    """The area under the curve of scores of who has y and who has not (Mann and Whitney 1947), with its limits."""
+    n, m = (y == 1).sum(), (y != 1).sum()
+    wins = stats.rankdata(s)[y == 1].sum() - n * (n + 1) / 2
+    return wins / n / m, *area_limits(y, s, alpha)
+
+
+def permuted(a, b, alpha, seed):
+    """p-value of equal means by permutations of rows, studentised (Janssen 1997), and the t's that bound the interval.
+
+    From counts of values, or from rows where these are fewer; the same draws, from the same seed.
+    """
+    values, codes = np.unique(np.concatenate([a, b]), return_inverse=True)
+    in_a, counts = np.bincount(codes[: len(a)], minlength=len(values)), np.bincount(codes)
+    x = values - (values * counts).sum() / counts.sum()
+    x /= abs(x).max()
+    (n, m), rows, draw = sorted((len(a), len(b))), len(a) + len(b), np.random.default_rng(seed)
+    of_smaller = in_a if len(a) <= len(b) else counts - in_a
+    sums, squares = [[(of_smaller * x).sum()]], [[(of_smaller * x**2).sum()]]
+    every, width = np.repeat(x, counts), max(1, 2_000_000 // (rows if rows <= 1_000 else len(x)))
+    counting = 7 * len(x) <= (rows if rows <= 1_000 else 1_500 + 1.5 * n)
+    width = max(1, 2_000_000 // len(x)) if counting else width
+    for done in range(0, 9_999, width):
+        size = min(width, 9_999 - done)
+        if counting:
+            drawn = draw.multivariate_hypergeometric(counts, n, size=size, method="marginals")
+            sums.append((drawn * x).sum(axis=1))
+            squares.append((drawn * x**2).sum(axis=1))
+            continue
+        if rows > 1_000:
+            drawn = np.array([every[draw.choice(rows, n, replace=False, shuffle=False)] for _ in range(size)])
+        else:
+            drawn = draw.permuted(np.tile(every, (size, 1)), axis=1)[:, :n]
+        sums.append(drawn.sum(axis=1))
+        squares.append((drawn**2).sum(axis=1))
+    sums, squares = np.concatenate(sums), np.concatenate(squares)
+    rest, rest_squares = (counts * x).sum() - sums, (counts * x**2).sum() - squares
+    variance = (squares - sums**2 / n) / (n - 1) / n + (rest_squares - rest**2 / m) / (m - 1) / m
+    gap, error = sums / n - rest / m, np.sqrt(np.where(variance * n < 1e-13, 0, variance))
+    with np.errstate(divide="ignore", invalid="ignore"):
+        t = np.nan_to_num(np.where(abs(gap) <= 1e-9 * error, 0, gap / error), nan=0, posinf=np.inf, neginf=-np.inf)
+    t = -t if len(a) > len(b) else np.concatenate([t, -t]) if n == m else t
+    tie = 1e-9 * abs(t[0]) if np.isfinite(t[0]) else 0
+    tail, allowed = min((t >= t[0] - tie).sum(), (t <= t[0] + tie).sum()), math.floor(alpha * len(t) / 2 + 1e-9)
+    ordered = np.sort(t)
+    ends_of_t = min(0, ordered[allowed]), max(0, ordered[-1 - allowed])
+    return min(1, 2 * tail / len(t)), *((x * (1 + 1e-9) for x in ends_of_t) if allowed else (-math.inf, math.inf))
+
+
+def numbers_apart(x, inside):
+    """Means inside and outside, by Welch's test (of two values by the exact one), with Hedges' g or Cohen's h."""
+    known = np.array([one is not None for one in x])
+    a, b = (x[known & side].astype(float) for side in (inside, ~inside))
+    values = {*a.tolist(), *b.tolist()}
+    if min(len(a), len(b)) < 30 or len(values) < 2:
+        return {}
+    out = {"inside": a.mean(), "outside": b.mean()}
+    if len(values) == 2:
+        high, (n, m) = max(values), (len(a), len(b))
+        rates = (a == high).mean(), (b == high).mean()
+        h = 2 * math.asin(math.sqrt(rates[0])) - 2 * math.asin(math.sqrt(rates[1]))
+        return out | {"effect": h, "p_value": mid_p(int((a == high).sum()), n, int((b == high).sum()), m)}
+    half = (len(a) + len(b) - 2) / 2
+    spread = math.sqrt((a.var() * len(a) + b.var() * len(b)) / half / 2)
+    small = math.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / math.sqrt(half)
+    p_value = float(stats.ttest_ind(a, b, equal_var=False).pvalue)
+    return out | {"effect": (a.mean() - b.mean()) / spread * small, "p_value": p_value}
+
+
+def levels_apart(x, inside):
+    """The level whose shares inside and outside differ most, of ten rows or more; chi-squared and V of all levels."""
+    texts = np.array(["(missing)" if one is None else str(one) for one in x])
+    levels, codes = np.unique(texts, return_inverse=True)
+    a, b = (np.bincount(codes[side], minlength=len(levels)).astype(float) for side in (inside, ~inside))
+    if min(a.sum(), b.sum()) < 30 or not (a + b >= 10).any():
+        return {}
+    expected = (a + b) * a.sum() / len(x)
+    statistic = ((a - expected) ** 2 / expected).sum() * len(x) / b.sum()
+    shares = a / a.sum(), b / b.sum()
+    at = int(np.where(a + b >= 10, abs(shares[0] - shares[1]), -1).argmax())
+    out = {"level": str(levels[at]), "inside": shares[0][at], "outside": shares[1][at]}
+    return out | {"effect": math.sqrt(min(1, statistic / len(x))), "p_value": chi_squared(a, b, 0)}
+
+
+def association(x, y, *_):
+    """Cramér's V of two categories, less what chance gives (Bergsma 2013); a missing value is a category."""
+    codes = [np.unique([str((one is None, one)) for one in column], return_inverse=True)[1] for column in (x, y)]
+    r, c, n = *(code.max() + 1 for code in codes), len(x)
+    if n < 30 or max(r, c) > n / 2 or min(r, c) < 2:
+        return {"estimate": math.nan, "strength": math.nan, "rows": n}
+    counts = np.bincount(codes[0] * c + codes[1], minlength=r * c).reshape(r, c)
+    expected = np.outer(counts.sum(axis=1), counts.sum(axis=0)) / n
+    phi = max(0, ((counts - expected) ** 2 / expected).sum() / n - (r - 1) * (c - 1) / (n - 1))
+    v = min(1, math.sqrt(phi / (min(r - (r - 1) ** 2 / (n - 1), c - (c - 1) ** 2 / (n - 1)) - 1)))
+    return {"estimate": v, "low": math.nan, "high": math.nan, "strength": v, "rows": n}
+
+
+def told_by_number(x, y, alpha, stated):
+    """The category that a number tells best, by the end of the area's interval that is nearest to one half.
+
+    Of two categories one is told as well as the other: then it is the one that is stated.
+    """
+    known = np.array([one is not None for one in x])
+    x, y = x[known].astype(float), np.array(["(missing)" if one is None else str(one) for one in y[known]])
+    areas = {level: area(y == level, x, alpha) for level in {*y.tolist()} if 30 <= (y == level).sum() <= len(y) - 30}
+    mine = {"estimate": math.nan, "strength": math.nan, "rows": len(x)}
+    if areas:
+        apart = {
+            level: (round(max(one[1] - 0.5, 0.5 - one[2], 0), 12), round(abs(one[0] - 0.5), 12))
+            for level, one in areas.items()
+        }
+        best = stated if apart.get(stated) == max(apart.values()) else max(areas, key=apart.__getitem__)
+        mine |= ends(areas[best]) | {"strength": 2 * abs(areas[best][0] - 0.5), "level": best}
+    return mine
+
+
+def rank_correlation(x, y, alpha, _):
+    """Spearman's, with limits by Fisher's transformation (Bonett and Wright 2000)."""
+    known = np.array([one is not None and other is not None for one, other in zip(x, y, strict=True)])
+    x, y, n = x[known].astype(float), y[known].astype(float), int(known.sum())
+    if n < 30 or min(len({*x}), len({*y})) < 2:
+        return {"estimate": math.nan, "strength": math.nan, "rows": n}
+    r = float(np.corrcoef(stats.rankdata(x), stats.rankdata(y))[0, 1])
+    reach = z_of(alpha) * math.sqrt((1 + r * r / 2) / max(n - 3, 1))
+    limits = (math.tanh(math.atanh(r) + x) for x in (-reach, reach)) if abs(r) < 1 else (r, r)
+    return ends((r, *limits)) | {"strength": abs(r), "rows": n}
+
+
+def gap_of(groups, smallest):
+    """The largest less the least rate of the groups that count in a cluster; not a number where fewer than two do."""
+    values = [one["value"] for one in groups if one["counted"] >= max(smallest, 1)]
+    return max(values) - min(values) if len(values) > 1 else math.nan
+
+
+def bias_ratios(gaps, rows, threshold):
+    """Of draws by clusters: share of biased clusters, and of rows in them, their mean gap, and the largest of all."""
+    known, biased = ~np.isnan(gaps), gaps >= threshold - 1e-12
+    with np.errstate(divide="ignore", invalid="ignore"):
+        mean = np.where(biased, gaps, 0).sum(axis=1) / biased.sum(axis=1)
+        share = biased.sum(axis=1) / known.sum(axis=1), (biased * rows).sum(axis=1) / (known * rows).sum(axis=1)
+    largest = np.where(known, gaps, -np.inf).max(axis=1)
+    return *share, mean, np.where(np.isinf(largest), np.nan, largest)
+
+
+def tango(gained, lost, n, z):
+    """A difference of two shares of the same rows, with score limits (Tango 1998)."""
+    estimate = (gained - lost) / n
+
+    def beyond(gap):
+        b = -gained - lost + (2 * n - gained + lost) * gap
+        share = (math.sqrt(max(b * b + 8 * n * lost * gap * (1 - gap), 0)) - b) / (4 * n)
+        variance = n * (2 * share + gap * (1 - gap))
+        return (gained - lost - n * gap) ** 2 - z * z * variance
+
+    low, high = (
+        end if beyond(end) <= 0 else optimize.brentq(beyond, *sorted((end, estimate)), xtol=1e-14) for end in (-1, 1)
+    )
+    return estimate, low, high
+
+
+def near(value, values):
+    """That of some values which is the nearest."""
+    return value if value in values else min(values, key=lambda one: abs(one - value))
+
+
+def median(x, alpha):
+    """A median, and between which ranks it lies: as many are below it as heads of so many coins (Conover 1999)."""
+    if not len(x):
+        return (math.nan,) * 3
+    x, outside = np.sort(x), int(stats.binom.ppf(alpha / 2, len(x), 0.5))
+    return np.median(x), *((x[outside - 1], x[len(x) - outside]) if outside else (math.nan, math.nan))
+
+
 def how_far(value, least, most):
     """How far a value lies beyond a limit; negative within."""
     return max(-math.inf if least is None else least - value, -math.inf if most is None else value - most)
@@ -529,6 +762,59 @@ def visible(value, low, high, least, most, alpha, name):
 
 def number_of(told):
     return math.inf if told == "Infinity" else -math.inf if told == "-Infinity" else told
+
+
+class ByPerson:
+    """A difference of two means whose rows belong to persons, each of whom may have several, in both groups.
+
+    Its variance sums what the rows of each person add, squared (Liang and Zeger 1986), with Satterthwaite's degrees of
+    freedom (1946). Counts are divided by the design effect (Rao and Scott 1992), and once more where persons are few.
+    """
+
+    def __init__(self, a, of_a, b, of_b):
+        size, total, weights, self.alike, self.persons = 1 + max(of_a.max(), of_b.max()), 0, 0, 0, []
+        for sign, x, who in ((1, a, of_a), (-1, b, of_b)):
+            rows, sums = np.bincount(who, minlength=size), np.bincount(who, x, size)
+            self.persons.append(int(np.count_nonzero(rows)))
+            few = math.sqrt(self.persons[-1] / max(self.persons[-1] - 1, 1))
+            total = total + sign * few * (sums - x.mean() * rows) / len(x)
+            weights = weights + (rows / len(x)) ** 2
+            self.alike += ((rows / len(x)) ** 2).sum() / (1 / len(a) + 1 / len(b))
+        self.a, self.b, self.n, self.m, self.variance = a, b, len(a), len(b), (total**2).sum()
+        self.df = max(weights.sum() ** 2 / (weights**2).sum() - 1, 1)
+
+    def shrink(self, effect, alpha):
+        """What counts are divided by at this level."""
+        return effect * float(special.stdtrit(self.df, 1 - alpha / 2) / special.ndtri(1 - alpha / 2)) ** 2
+
+    def rates(self, alpha):
+        """Of rows with 0 or 1: design effect, limits, p-values, the ratio's limits, and what could be seen."""
+        parts = [x.mean() * (1 - x.mean()) / len(x) for x in (self.a, self.b)]
+        effect = max(1.0, self.alike if 0 in parts else 1.0, self.variance / sum(parts) if sum(parts) else 1.0)
+        whole = self.a.sum(), self.n, self.b.sum(), self.m
+        x, n, y, m = (one / self.shrink(effect, alpha) for one in whole)
+        p_value = mid_p(*(min(round(k), round(of)) if i else round(of) for k, of in ((x, n), (y, m)) for i in (1, 0)))
+        out = dict(zip(("low", "high"), newcombe(x, n, y, m, z_of(alpha))[1:], strict=True)) | {"p_value": p_value}
+        if x + y:
+            out |= dict(zip(("ratio_low", "ratio_high"), koopman(x, n, y, m, z_of(alpha)), strict=True))
+        out["minimum_detectable_difference"] = detectable((x + y) / (n + m), n, m, alpha)
+        return effect, out | self.classical({k: t for k, t in t_tests(*whole).items() if k[-1] == "t"}, effect)
+
+    def means(self, alpha):
+        """Of any numbers the same; as many rows of different persons would not be surer."""
+        gap, t = self.a.mean() - self.b.mean(), t_of_means(self.a, self.b)
+        rows = abs(gap / t["welch_t"]) if t["welch_t"] else math.nan
+        error = max(math.sqrt(self.variance), rows)
+        reach, power = (float(special.stdtrit(self.df, x)) for x in (1 - alpha / 2, 0.8))
+        out = {"low": gap - reach * error, "high": gap + reach * error}
+        out["p_value"] = 2 * float(special.stdtr(self.df, -abs(gap) / error))
+        out["minimum_detectable_difference"] = (reach + power) * error
+        return (error / rows) ** 2, out | self.classical(t, (error / rows) ** 2)
+
+    def classical(self, tests, effect):
+        """Student's and Welch's t of persons."""
+        out = {name: t / math.sqrt(effect) for name, t in tests.items()}
+        return out | {f"{name}_p_value": 2 * float(special.stdtr(self.df, -abs(t))) for name, t in out.items()}
 
 
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
@@ -571,10 +857,27 @@ class Table:
             self.looked_up[name, what] = column, make(column)
         return self.looked_up[name, what][1]
 
+    def again(self, make, *given):
+        """What a function makes of arrays and settings, made once."""
+
+        def content(x):
+            if isinstance(x, np.ndarray):
+                return x.shape, hash(tuple(x.tolist()) if x.dtype == object else x.tobytes())
+            return x if isinstance(x, (int, float, str)) or x is None else repr(x)
+
+        key = make.__name__, *map(content, given)
+        if key not in self.looked_up:
+            self.looked_up[key] = make(*given)
+        return self.looked_up[key]
+
     def numbers(self, name):
         if self.once(name, "texts", lambda column: any(isinstance(x, str) for x in column)):
             raise Skip(f"what takes the column {name}: it holds texts, dates or numbers in a notation of their own")
         return self.once(name, "numbers", lambda column: column.astype(float))
+
+    def numeric(self, name):
+        """Whether a column holds numbers."""
+        return self.once(name, "holds numbers", lambda column: not any(isinstance(x, (str, bool)) for x in column))
 
     def among(self, name, wanted):
         """Rows with one of some values; a number is also the text that writes it."""
@@ -924,6 +1227,537 @@ def flip_limits(plus, minus, n, z):
     return min(max(p - q - reach, -1.0), gap), max(min(p - q + reach, 1.0), gap)
 
 
+# Small groups, estimated with help of the others ------------------------------------------------------------------
+TAU = np.concatenate([[0.0], np.geomspace(0.02, 3.0, 15)])  # how much groups may differ beyond their levels
+PRIOR_OF_TAU = np.gradient(TAU) / (1 + (TAU / 0.5) ** 2)  # half of Cauchy's distribution (Gelman 2006)
+
+
+def by_tau(log_likelihood):
+    """How probable each tau is, which is along the first axis."""
+    weights = PRIOR_OF_TAU.reshape(-1, *[1] * (log_likelihood.ndim - 1))
+    weights = weights * np.exp(log_likelihood - log_likelihood.max(axis=0))
+    return weights / weights.sum(axis=0)
+
+
+def in_common(z, v, design):
+    """Values z with variances v as a mean, effects of levels, and what is their own, with each tau.
+
+    Log likelihoods, effects and their covariance, and of each group what the others predict, its variance, and the log
+    likelihood of the others (Morris 1983).
+    """
+    d = TAU[:, None] ** 2 + v
+    within = np.eye(design.shape[1]) + np.einsum("tg,gi,gj->tij", 1 / d, design, design)
+    covariance = np.linalg.inv(within)
+    effects = np.einsum("tij,gj,tg->ti", covariance, design, z / d)
+    solved = (z - effects @ design.T) / d
+    diagonal = 1 / d - np.einsum("gi,tij,gj->tg", design, covariance, design) / d**2
+    likelihood = -(np.log(d).sum(axis=1) + np.linalg.slogdet(within)[1] + (z * solved).sum(axis=1)) / 2
+    mean, variance = z - solved / diagonal, 1 / diagonal
+    others = likelihood[:, None] + (np.log(variance) + (z - mean) ** 2 / variance) / 2
+    return likelihood, effects, covariance, mean, np.maximum(variance - v, 1e-12), others
+
+
+def mixture(at, weights, mean, variance):
+    """The density of normal distributions, one for each tau, at points of each group."""
+    apart = (at - mean[..., None]) ** 2 / variance[..., None]
+    return (np.exp(-apart / 2) * (weights / np.sqrt(2 * math.pi * variance))[..., None]).sum(axis=0)
+
+
+def quantiles(at, density, alpha):
+    """Median and limits of each group by the trapezoidal rule."""
+    below = np.cumsum((density[:, 1:] + density[:, :-1]) / 2 * np.diff(at, axis=1), axis=1)
+    below = np.pad(below, ((0, 0), (1, 0))) / below[:, -1:]
+    return np.array([np.interp([0.5, alpha / 2, 1 - alpha / 2], *one) for one in zip(below, at, strict=True)])
+
+
+def posterior(model, design, own, guess, width, log_likelihood, alpha):
+    """Each group by its own rows and what others predict for it, which three tenths of the prior do not trust.
+
+    Robust as of Schmidli et al. (2014); a group without rows of its own is what others predict.
+    """
+    likelihood, effects, covariance, mean, variance, others = model
+    everywhere, close, out = np.linspace(-12, 12, 241), np.linspace(-8, 8, 33), np.empty((len(own), 3))
+
+    def points(mean, variance, *more):
+        near = (mean[..., None] + np.sqrt(variance)[..., None] * close).transpose(1, 0, 2).reshape(mean.shape[1], -1)
+        return np.sort(np.concatenate([np.tile(everywhere, (mean.shape[1], 1)), near, *more], axis=1), axis=1)
+
+    at = points(mean, variance, guess[:, None] + width[:, None] * close)
+    prior = 0.7 * mixture(at, by_tau(others), mean, variance) + 0.3 * special.expit(at) * special.expit(-at)
+    density = np.log(np.maximum(prior, 1e-300)) + log_likelihood(at)
+    out[own] = quantiles(at, np.exp(density - density.max(axis=1, keepdims=True)), alpha)
+    if not own.all():
+        mean = effects @ design[~own].T
+        variance = np.einsum("gi,tij,gj->tg", design[~own], covariance, design[~own]) + TAU[:, None] ** 2
+        at, weights = points(mean, variance), np.repeat(by_tau(likelihood)[:, None], (~own).sum(), axis=1)
+        out[~own] = quantiles(at, mixture(at, weights, mean, variance), alpha)
+    return out
+
+
+def pooled_rates(x, n, design, own, alpha):
+    """Rates of groups by partial pooling on the log odds, with working responses (Breslow and Clayton 1993)."""
+    y, size = x[own], n[own]
+    theta = np.full(len(y), special.logit((y.sum() + 0.5) / (size.sum() + 1)))
+    for _ in range(25):
+        p = special.expit(theta.clip(-12, 12))
+        z, v = theta + (y - size * p) / (size * p * (1 - p)), 1 / (size * p * (1 - p))
+        model = in_common(z, v, design[own])
+        likelihood, *_, mean, variance, _ = model
+        joint = (z / v + mean / variance) / (1 / v + 1 / variance)
+        moved = (by_tau(likelihood)[:, None] * joint).sum(axis=0) - theta
+        theta = theta + moved.clip(-2, 2)
+        if abs(moved).max() < 1e-8:
+            break
+    width = np.sqrt(1 / (y + 0.5) + 1 / (size - y + 0.5))
+
+    def log_likelihood(at):
+        return y[:, None] * at - size[:, None] * np.logaddexp(0, at)
+
+    guess = special.logit((y + 0.5) / (size + 1))
+    return special.expit(posterior(model, design, own, guess, width, log_likelihood, alpha))
+
+
+def pooled_means(mean, variance, n, design, own, alpha):
+    """Means of groups by partial pooling; a group's variance counts with ten rows of that of all (Smyth 2004)."""
+    df = np.maximum(n[own] - 1, 0)
+    pooled, centre = (variance[own] * df).sum() / max(df.sum(), 1), (mean[own] * n[own]).sum() / n[own].sum()
+    pooled = pooled if pooled > 0 else ((mean[own] - centre) ** 2).mean() or 1.0
+    z, v = (mean[own] - centre) / math.sqrt(pooled), (variance[own] * df / pooled + 10) / (df + 10) / n[own]
+
+    def log_likelihood(at):
+        return -(df[:, None] + 11) / 2 * np.log1p((at - z[:, None]) ** 2 / v[:, None] / (df[:, None] + 10))
+
+    model = in_common(z, v, design[own])
+    return centre + math.sqrt(pooled) * posterior(model, design, own, z, np.sqrt(v), log_likelihood, alpha)
+
+
+# Clusters of local bias -----------------------------------------------------------------------------------------------
+def on_grid(x, exponent):
+    """Numbers as multiples of a power of two, so coarse that their sums are exact; None: all are 0."""
+    return (x * 0 if exponent is None else np.ldexp(np.rint(np.ldexp(x, -exponent)), exponent)) + 0.0
+
+
+def encoded(table, names, train, categories_only=False):
+    """Columns by name: float32 numbers, standardised on the train rows, and whether they are missing; codes of levels.
+
+    Levels are numbered by how many train rows have them; who has another one has the number after the last.
+    """
+    rows, numbers, codes, levels = int(train.sum()), [], [], []
+    step = math.frexp(1.0)[1] + math.frexp(rows)[1] - 50
+
+    def standardised(x):
+        known = x[train & ~np.isnan(x)]
+        mean = math.fsum(known) / len(known)
+        spread = math.sqrt(math.fsum((known - mean) ** 2) / len(known))
+        x = on_grid((x - mean) / spread, step) if spread else x * 0
+        return np.nan_to_num(x).astype(np.float32)
+
+    for name in sorted(names):
+        if table.numeric(name) and not categories_only:
+            x = table.numbers(name)
+            numbers += [standardised(x)] + ([standardised(np.isnan(x) * 1.0)] if np.isnan(x[train]).any() else [])
+            continue
+        x = [None if one is None else str(one) for one in table.columns[name]]
+        rows_of = Counter(one for one, is_train in zip(x, train, strict=True) if is_train)
+        ranked = sorted(rows_of, key=lambda one: (-rows_of[one], one is None, one or ""))
+        number = {level: i for i, level in enumerate(ranked)}
+        codes.append([number.get(one, len(ranked)) for one in x])
+        levels.append(len(ranked))
+    shape = (-1, len(train))
+    return np.array(numbers, np.float32).reshape(shape), np.array(codes, np.int64).reshape(shape), levels
+
+
+def as_points(numbers, codes, levels, train):
+    """Numbers, and a column for each level: two levels are as far apart as in k-prototypes (Huang 1998)."""
+    size = np.float32(0.5 if any(np.ptp(x[train]) > 0 for x in numbers) else math.sqrt(0.5))
+    flags = [
+        np.where(code == level, size, np.float32(0))
+        for code, count in zip(codes, levels, strict=True) for level in range(count)
+    ]  # fmt: skip
+    return np.array([*numbers, *flags], dtype=np.float32)
+
+
+def squared_distances(x, points):
+    """Of rows from points, both with their coordinates first, added up in float32 like the numbers themselves."""
+    out = np.zeros((points.shape[1], x.shape[1]))
+    for first in range(0, len(x), 32):
+        part = np.zeros(out.shape, dtype=np.float32)
+        for column, centre in zip(x[first : first + 32], points[first : first + 32], strict=True):
+            part += (column - centre[:, None]) ** 2
+        out += part
+    return out
+
+
+class LocalClusters:
+    """Train rows in clusters: by k-means (Lloyd 1982), and by LOGAN (Zhao and Chang 2020), which goes on from there.
+
+    `value` is 1 for an event of the rate, 0 for none, -1 for who is outside its denominator.
+    """
+
+    def __init__(self, x, group, value, groups, asked):
+        hashes = np.zeros(x.shape[1], dtype=np.uint64)
+        for bits in x.view(np.uint32):
+            hashes = mixed(hashes + bits)
+        self.order = np.lexsort((value, group, hashes))  # of content, whichever order the rows came in
+        self.group, self.value, self.groups, self.asked = group[self.order], value[self.order], groups, asked
+        self.smallest, self.scale = max(asked["min_group_size"], 1), []
+        for column in x[:, self.order].astype(float):
+            spread = math.sqrt(((column - column.mean()) ** 2).mean())
+            power = math.frexp(spread)[1] + math.frexp(len(column))[1] - 50
+            self.scale.append((column.mean(), power if spread > 1e-12 * abs(column.mean()) else None))
+        self.x = self.placed(x[:, self.order])
+        self.total, k = float(sum((column.astype(float) ** 2).sum() for column in self.x)), asked["n_clusters"]
+        seeds = np.random.SeedSequence(asked["random_state"]).spawn(asked["n_init"])
+        plain = [self.rest(self.start(seed, k), 0.0) for seed in seeds]
+        weight = asked["weight"] * self.total / k
+        gapped = [self.rest(centres, weight, labels) for labels, centres, _ in plain] if weight else plain
+        self.found = {"kmeans": self.merged(min(plain, key=lambda one: one[2]), 0.0)}
+        self.found["logan"] = self.merged(min(gapped, key=lambda one: one[2]), weight)
+
+    def placed(self, x):
+        """Numbers around the train rows' mean, on the grid of their column."""
+        columns = [on_grid(one.astype(float) - mean, power) for one, (mean, power) in zip(x, self.scale, strict=True)]
+        return np.array(columns, dtype=np.float32)
+
+    def start(self, seed, k):
+        """k-means++ (Arthur and Vassilvitskii 2007): the best of some candidates each time, far from all before."""
+        draw, last = np.random.Generator(np.random.PCG64(seed)), self.x.shape[1] - 1
+        chosen = [int(draw.integers(last + 1))]
+        near = squared_distances(self.x, self.x[:, chosen])[0]
+        for uniform in draw.random((k - 1, 2 + int(math.log(k)))):
+            total = np.cumsum(near)
+            if total[-1] <= 0:
+                raise Skip("local bias of fewer different rows than clusters")
+            drawn = np.minimum(np.searchsorted(total, uniform * total[-1], side="right"), last)
+            closer = np.minimum(squared_distances(self.x, self.x[:, drawn]), near)
+            best = int(closer.sum(axis=1).argmin())
+            chosen.append(int(drawn[best]))
+            near = closer[best]
+        return self.x[:, chosen].copy()
+
+    def rest(self, centres, weight, labels=None):
+        """Centres become means, and rows go where they cost least, until both rest: labels, centres, objective."""
+        x, k = self.x, centres.shape[1]
+        labels = squared_distances(x, centres).argmin(axis=0) if labels is None else labels.copy()
+        objective = self.objective(labels, centres, weight)
+        for passes in range(300):
+            before, sizes = (labels.copy(), centres), np.bincount(labels, minlength=k)
+            sums = np.array([np.bincount(labels, column.astype(float), k) for column in x])
+            centres = np.where(sizes > 0, sums / np.maximum(sizes, 1), centres).astype(np.float32)
+            moves, off_centre = self.offer(squared_distances(x, centres), labels, sizes, weight)
+            if weight and off_centre > self.asked["max_off_centre"] * len(labels):
+                labels, centres = before
+                break
+            objective = self.objective(labels, centres, weight)
+            shift = ((centres - before[1]).astype(float) ** 2).sum()
+            if not moves or (passes and shift <= 1e-4 * self.total / x.size):
+                break
+        return labels, centres, objective
+
+    def offer(self, distances, labels, sizes, weight):
+        """Offer each row every cluster, one row after another: how many moved, and how many lie off their centre."""
+        rows, least = len(labels), 32 * float(np.finfo(np.float32).eps)
+        events, counted = self.counts(labels, len(sizes))
+        changes = [self.changes(*one) for one in zip(events, counted, strict=True)] if weight else ()
+        first = moves = off_centre = 0
+        while first < rows:  # until the next row that moves, all cost what they cost now
+            some = np.arange(first, min(first + 256, rows) if weight else rows)
+            a, i, d = labels[some], np.arange(len(some)), distances[:, some]
+            own, told = d[a, i], self.value[some] >= 0
+            cost = d - own
+            if weight:
+                of_each, cell = np.array(changes), (self.group[some], np.maximum(self.value[some], 0))
+                gain = of_each[(slice(None), *cell, 1)] + of_each[(a, *cell, 0)]
+                cost -= np.where(told, weight * gain, 0.0)
+            cost[a, i] = np.inf
+            free = sizes[a] > 1  # a cluster keeps its last row
+            moving = (cost.min(axis=0) < -least * own) & free
+            best = np.where(moving, cost.argmin(axis=0), a)
+            if not weight:
+                labels[:] = best
+                return int(moving.sum()), 0
+            end = int(moving.argmax()) + 1 if moving.any() else len(some)
+            off_centre += int(((d < d[best, i] - least * own).any(axis=0) & free)[:end].sum())
+            if moving.any():
+                row, was, now = some[end - 1], a[end - 1], best[end - 1]
+                labels[row], moves = now, moves + 1
+                for cluster, step in ((was, -1), (now, 1)):
+                    sizes[cluster] += step
+                    if self.value[row] >= 0:
+                        counted[cluster, self.group[row]] += step
+                        events[cluster, self.group[row]] += step * self.value[row]
+                        changes[cluster] = self.changes(events[cluster], counted[cluster])
+            first += end
+        return moves, off_centre
+
+    def counts(self, labels, k):
+        """Events and rows that the rate rests on, of each group in each cluster."""
+        cells = labels * self.groups + self.group
+        return [
+            np.bincount(cells[x], minlength=k * self.groups).reshape(k, -1) for x in (self.value > 0, self.value >= 0)
+        ]
+
+    def squared_gap(self, events, counted):
+        """Of the groups that have enough rows, which are along the last axis."""
+        enough = counted >= self.smallest
+        rate = events / np.maximum(counted, 1)
+        high = np.where(enough, rate, -np.inf).max(axis=-1)
+        low = np.where(enough, rate, np.inf).min(axis=-1)
+        return np.where(high > low, high - low, 0.0) ** 2
+
+    def changes(self, events, counted):
+        """Of a cluster's squared gap if a row of a group, with a value, leaves (0) or joins (1) it."""
+        one, now = np.eye(self.groups, dtype=int), self.squared_gap(events, counted)
+        of_value = [[self.squared_gap(events + s * v * one, counted + s * one) - now for s in (-1, 1)] for v in (0, 1)]
+        return np.moveaxis(np.array(of_value), 2, 0)
+
+    def objective(self, labels, centres, weight):
+        """Squared distances from the own centre, less the weighted squared gaps."""
+        k, c = centres.shape[1], centres.astype(float)
+        sums = np.array([np.bincount(labels, column.astype(float), k) for column in self.x])
+        inertia = self.total - (c * (2 * sums - c * np.bincount(labels, minlength=k))).sum()
+        return inertia - weight * self.squared_gap(*self.counts(labels, k)).sum()
+
+    def merged(self, rest, weight):
+        """Small clusters become part of the nearest one: labels of the rows, centres, into which, inertia."""
+        labels, centres, objective = rest
+        counted, k = self.counts(labels, centres.shape[1])[1], centres.shape[1]
+        rows, at, into, left = np.bincount(labels, minlength=k), centres.T.astype(float), np.arange(k), np.ones(k, bool)
+        inertia = objective + weight * self.squared_gap(*self.counts(labels, k)).sum()
+        while left.sum() > self.asked["min_clusters"]:
+            support = np.sort(counted, axis=1)[:, -2]
+            small = [i for i in range(k) if left[i] and support[i] < self.asked["min_group_size"]]
+            if not small:
+                break
+            least = min(small, key=lambda i: (support[i], rows[i], i))
+            apart = ((at - at[least]) ** 2).sum(axis=1)
+            apart[~left | (np.arange(k) == least)] = np.inf
+            other = int(apart.argmin())
+            both = rows[least] + rows[other]
+            at[other] = (rows[least] * at[least] + rows[other] * at[other]) / both if both else at[other]
+            rows[other], left[least] = both, False
+            counted[other] += counted[least]
+            into[into == least] = other
+        into = np.searchsorted(np.flatnonzero(left), into)
+        in_order = np.empty(len(labels), dtype=int)
+        in_order[self.order] = into[labels]
+        return in_order, centres, into, inertia
+
+    def nearest(self, x, method):
+        """The cluster of the centre that is nearest to each of some rows."""
+        _, centres, into, _ = self.found[method]
+        return into[squared_distances(self.placed(x), centres).argmin(axis=0)]
+
+
+# Clusters of the bias variable -------------------------------------------------------------------------------------
+class Halves:
+    """A split of rows by two prototypes, of which each row goes to the nearer one: k-prototypes (Huang 1998)."""
+
+    def __init__(self, mean_a, mode_a, mean_b, mode_b, gamma):
+        self.linear = (2.0 * (mean_b - mean_a)).astype(np.float32)
+        self.least, self.gamma = np.float32(squared_norm(mean_b) - squared_norm(mean_a)), np.float32(gamma)
+        self.mode_a, self.mode_b = mode_a, mode_b
+
+    def sides(self, numbers, codes):
+        """Which rows go to b."""
+        score, shape = np.zeros(numbers.shape[1], np.float32), (-1, 1)
+        for weight, column in zip(self.linear, numbers, strict=True):
+            score += weight * column
+        if len(codes):
+            matches = (codes == self.mode_b.reshape(shape)).sum(axis=0) - (codes == self.mode_a.reshape(shape)).sum(
+                axis=0
+            )
+            score += self.gamma * matches.astype(np.float32)
+        return score > self.least
+
+
+def squared_norm(point):
+    return float(np.cumsum(point * point)[-1]) if len(point) else 0.0
+
+
+class ClusterTree:
+    """Hierarchical bias-aware clustering (Misztal-Radecka and Indurkhya 2021) of the train rows.
+
+    `y` are whole numbers, of which higher is worse.
+    """
+
+    def __init__(self, numbers, codes, levels, y, asked, min_rows, seed):
+        self.numbers, self.codes, self.levels, self.y, self.min_rows, self.seed = (
+            numbers,
+            codes,
+            levels,
+            y,
+            min_rows,
+            seed,
+        )
+        self.gamma, self.starts = 0.5 if any(np.ptp(x) > 0 for x in numbers) else 1.0, asked["n_init"]
+        self.hashes = np.zeros(len(y), np.uint64)
+        for column in (*(x.view(np.uint32) for x in numbers), *codes):
+            if (column != column[0]).any():
+                self.hashes = mixed(self.hashes + column.astype(np.uint64))
+        root = {"id": 0, "parent": None, "at": 1, "rows": np.arange(len(y)), "gap": Fraction(0), "label": 0}
+        self.nodes, labels = [root | self.moments(root["rows"])], 1
+        step = Fraction(asked["margin"] * self.nodes[0]["spread"])
+        for _ in range(asked["max_iter"]):
+            waiting = [
+                one for one in self.nodes
+                if "tried" not in one and one["spread"] > 0 and len(one["rows"]) >= max(2 * min_rows, 2)
+            ]  # fmt: skip
+            if not waiting:
+                break
+            node = max(waiting, key=lambda one: (one["spread"], -one["label"]))
+            node["tried"] = True
+            split = self.best_split(node)
+            if split is None:
+                continue
+            rows = node["rows"]
+            sides = split.sides(numbers[:, rows], codes[:, rows])
+            parts = [rows[~sides], rows[sides]]
+            gaps = [self.gap(one) for one in parts]
+            if min(map(len, parts)) >= max(min_rows, 1) and max(gaps) >= node["gap"] + step:
+                node |= {"split": split, "children": [len(self.nodes), len(self.nodes) + 1]}
+                for part, gap, at, label in zip(parts, gaps, (0, 1), (node["label"], labels), strict=True):
+                    child = {"id": len(self.nodes), "parent": node["id"], "at": 2 * node["at"] + at, "rows": part}
+                    self.nodes.append(child | {"gap": gap, "label": label} | self.moments(part))
+                labels += 1
+        leaves = sorted((one for one in self.nodes if "split" not in one), key=lambda one: (-one["gap"], one["id"]))
+        self.clusters = {one["id"]: i for i, one in enumerate(leaves)}  # by falling gap
+
+    def moments(self, rows):
+        """The standard deviation of whole numbers."""
+        n, total, squares = (
+            len(rows),
+            int(self.y[rows].sum()),
+            sum(int(x) ** 2 * int(k) for x, k in zip(*np.unique(self.y[rows], return_counts=True), strict=True)),
+        )
+        return {"spread": math.sqrt((n * squares - total**2) / n**2)}
+
+    def gap(self, rows):
+        """The mean of rows less that of all others."""
+        n, k, total, part = len(self.y), len(rows), int(self.y.sum()), int(self.y[rows].sum())
+        return Fraction(n * part - k * total, k * (n - k)) if n > k else Fraction(0)
+
+    def labels(self, numbers, codes):
+        """The cluster of each of some rows, which go down the tree."""
+        at = np.zeros(numbers.shape[1] if len(numbers) else codes.shape[1], int)
+        for node in self.nodes:
+            if "split" in node:
+                here = np.flatnonzero(at == node["id"])
+                at[here] = np.where(node["split"].sides(numbers[:, here], codes[:, here]), *node["children"][::-1])
+        return np.array([self.clusters.get(one["id"], -1) for one in self.nodes])[at]
+
+    def best_split(self, node):
+        """The cheapest split in two with enough rows on either side, from several pairs of rows; or the cheapest."""
+        rows = node["rows"]
+        draw = np.random.Generator(np.random.PCG64(np.random.SeedSequence([self.seed, node["at"]])))
+        seeded = mixed(self.hashes[rows] ^ np.uint64(draw.integers(0, 2**64, dtype=np.uint64)))
+        _, first, copies = np.unique(seeded, return_index=True, return_counts=True)
+        chosen, weights, complete = rows[first[:4096]], copies[:4096].astype(float), len(first) <= 4096
+        if len(rows) > 131_072 or (not complete and not len(self.numbers)):
+            raise Skip("clusters of so many rows that the search looks at some of them")
+        if len(chosen) < 2:
+            return None
+        sample = self.numbers[:, chosen], self.codes[:, chosen], weights
+        found = self.rested(sample, self.pairs(sample, draw), 0.0 if complete else 1e-4)
+        if complete and not len(self.numbers) and 2 * len(self.codes) ** 2 * len(chosen) <= 4_000_000:
+            found = self.polished(sample, found)
+        found = self.large_enough_first(found, weights.sum(), len(rows))
+        if not complete and found:
+            everybody = self.numbers[:, rows], self.codes[:, rows], np.ones(len(rows))
+            found = self.rested(everybody, [one[2] for one in found[:2]], 1e-4)
+            found = self.large_enough_first(found, len(rows), len(rows))
+        return found[0][1] if found else None
+
+    def large_enough_first(self, found, total, rows):
+        """Splits with enough rows on either side, then the others, each by rising cost."""
+        needed = self.min_rows / rows * total * (1 - 1e-12)
+        return sorted(found, key=lambda one: min(one[3], total - one[3]) < needed)
+
+    def pairs(self, sample, draw):
+        """Pairs of rows to start from: the second is drawn by its squared distance from the first (k-means++).
+
+        Of categories alone one pair is by density instead (Cao, Liang and Bai 2009).
+        """
+        numbers, codes, weights = sample
+        draws, x, out = draw.random((self.starts, 2)), numbers.astype(float), []
+        for first, second in draws:
+            i = min(
+                int(np.searchsorted(np.cumsum(weights), first * np.cumsum(weights)[-1], side="right")), len(weights) - 1
+            )
+            apart = np.zeros(len(weights))
+            for column in x:
+                apart += (column - column[i]) ** 2
+            apart += self.gamma * (codes != codes[:, [i]]).sum(axis=0)
+            total = np.cumsum(weights * apart)
+            j = (
+                min(int(np.searchsorted(total, second * total[-1], side="right")), len(weights) - 1)
+                if total[-1] > 0
+                else i
+            )
+            out.append((i, j))
+        if not len(numbers):
+            density = sum(np.bincount(one, weights)[one] for one in codes)
+            i = int(density.argmax())
+            out[0] = i, int((density * (codes != codes[:, [i]]).sum(axis=0)).argmax())
+        return [(x[:, i], codes[:, i], x[:, j], codes[:, j]) for i, j in out]
+
+    def centre(self, sample, sides):
+        """Rows, means and modes on some side, and what the rows cost around them."""
+        numbers, codes, weights = sample
+        w = weights[sides]
+        n, modes, mismatches = w.sum(), [], w.sum() * len(codes)
+        mean = np.array([(w * column[sides]).sum() for column in numbers.astype(float)]) / n
+        for code, levels in zip(codes, self.levels, strict=True):
+            counts = np.bincount(code[sides], w, levels + 1)
+            modes.append(int(counts.argmax()))
+            mismatches -= counts.max()
+        return n, mean, np.array(modes, dtype=int), self.gamma * mismatches - n * squared_norm(mean)
+
+    def rested(self, sample, starts, tolerance):
+        """Move pairs of prototypes to the centres of their rows until they rest: cost, split, prototypes, rows of b."""
+        found = []
+        for start in starts:
+            at, cost = start, math.inf
+            for passes in range(1, 101):
+                split = Halves(*at, self.gamma)
+                sides = split.sides(*sample[:2])
+                if sides.all() or not sides.any():
+                    cost = math.inf
+                    break
+                a, b = self.centre(sample, ~sides), self.centre(sample, sides)
+                before, cost = cost, a[3] + b[3]
+                shift = squared_norm(a[1] - at[0]) + squared_norm(b[1] - at[2])
+                moved = shift > tolerance or (a[2] != at[1]).any() or (b[2] != at[3]).any()
+                if not (cost < before and moved) or passes == 100:
+                    break
+                at = a[1], a[2], b[1], b[2]
+            if cost < math.inf:
+                found.append((cost, split, (a[1], a[2], b[1], b[2]), b[0], sides))
+        found.sort(key=lambda one: one[0])
+        return [one for i, one in enumerate(found) if not i or one[0] > found[i - 1][0]]
+
+    def polished(self, sample, found):
+        """Leave the local optima of k-modes: move one mode to its runner-up, while that is cheaper."""
+        out, nothing = [], np.empty(0)
+        for best in found[:3]:
+            while True:
+                starts, (_, mode_a, _, mode_b) = [], best[2]
+                for modes, is_b in ((mode_a, False), (mode_b, True)):
+                    for k, code in enumerate(sample[1]):
+                        side = best[4] == is_b
+                        counts = np.bincount(code[side], sample[2][side], self.levels[k] + 1)
+                        counts[modes[k]] = -1
+                        moved = modes.copy()
+                        moved[k] = counts.argmax()
+                        starts.append((nothing, mode_a, nothing, moved) if is_b else (nothing, moved, nothing, mode_b))
+                tried = self.rested(sample, starts, 0.0)
+                if not tried or tried[0][0] >= best[0]:
+                    break
+                best = tried[0]
+            out.append(best)
+        return sorted([*out, *found[3:]], key=lambda one: one[0])
+
+
 # 6. What is held against the report ---------------------------------------------------------------------------------
 class Recomputed:
     """What was recomputed, by kind; what differs; and what was not recomputed."""
@@ -953,7 +1787,7 @@ class Recomputed:
         for i, one in enumerate((report.get("findings") or {}).get("at_first_sight", [])):
             self.attempt(self.people, f"findings.at_first_sight[{i}]", {**one, "remaining": None}, [])
         self.attempt(self.repeated_ranges)
-        self.attempt(self.intersections, report.get("slices") or {"slices": []})
+        self.attempt(self.intersections, report.get("slices") or {"slices": [], "columns": []})
         self.attempt(self.of_intersections, report.get("slices") or {})
         self.attempt(self.columns)
         self.attempt(self.characteristics, report.get("characteristics"))
@@ -961,16 +1795,25 @@ class Recomputed:
         self.attempt(self.of_proxies)
         if (report.get("mitigation") or {}).get("thresholds"):
             self.attempt(self.tried, report["mitigation"])
+            self.attempt(self.thresholds_of_rows, report["mitigation"])
+            self.attempt(self.told_by_features, report["mitigation"])
         if report.get("local_bias"):
             self.attempt(self.gaps_within, report["local_bias"])
+            self.attempt(self.local_clusters, report["local_bias"])
+            self.attempt(self.clusters_of_rows, report["local_bias"])
         if report.get("pooled_groups"):
             self.attempt(self.pooled, report["pooled_groups"])
         self.attempt(self.repeated)
+        self.placed = None  # the cluster of each row
+        if self.spec["clustering"] and report.get("tree"):
+            self.attempt(self.clusters_of_tree)
         self.attempt(self.families)
         self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
         self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
         for i, facet in enumerate((report.get("groups") or {}).get("facets", [])):
             self.attempt(self.metrics, f"groups.facets[{i}]", facet, report["groups"])
+        if report.get("numeric_groups"):
+            self.attempt(self.numeric_groups, report["numeric_groups"])
         if report.get("calibration"):
             self.attempt(self.calibration, report["calibration"])
         self.attempt(self.parts_of_rows)
@@ -989,7 +1832,12 @@ class Recomputed:
         """Hold members of an object of the report against what was recomputed; what is no number is null."""
         if stated.get("undefined_reason") is not None:
             raise Skip("metrics that the report calls undefined, or does not print as a group has too few rows")
-        for name, pair in ((name, (stated[name], value)) for name, value in mine.items()):
+        pairs = [(name, stated[name], value) for name, value in mine.items()]
+        for name, told, value in list(pairs):
+            if isinstance(told, list) and isinstance(value, list) and len(told) == len(value):
+                pairs.remove((name, told, value))
+                pairs += [(f"{name}[{i}]", *both) for i, both in enumerate(zip(told, value, strict=True))]
+        for name, *pair in pairs:
             told, value = (None if isinstance(x, float) and math.isnan(x) else x for x in pair)
             rounded = 2.0**-26 if ".rates.calib" in where else 1e-12  # scores are counted in whole multiples of it
             of_rows = kind in ("Clarify's metrics", "metrics of groups", "calibration")
@@ -1145,60 +1993,149 @@ class Recomputed:
             mine |= {name: part["certificate"][name] for name in ("max_conditions", "max_share")}
             self.each("people found", where, one, **mine)
 
+    def compared(self, kind, where, part, inside, among):
+        """A group with all others among some rows: rows, events, means, t statistics; the rest follows from these."""
+        (a, b), test = (self.y[among & side] for side in (inside, ~inside)), part["test"]
+        mine, alpha = {"n_a": len(a), "n_b": len(b)}, self.spec["significance"]["alpha"]
+        persons = part.get("persons") and ByPerson(a, self.person[among & inside], b, self.person[among & ~inside])
+        if persons:
+            self.each(kind, f"{where}.persons", part["persons"], **dict(zip("ab", persons.persons, strict=True)))
+        if test is not None:
+            mine |= {"mean_a": a.mean(), "mean_b": b.mean(), "difference": a.mean() - b.mean()}
+            low, high = min(a.min(), b.min()), max(a.max(), b.max())
+            two = part["events_a"] is not None
+            mine |= {"events_a": (a == high).sum(), "events_b": (b == high).sum()} if two else {}
+            mine |= t_of_means(a, b) if "exact" not in test and not persons else {}
+        self.each(kind, where, part, **mine)
+        if persons and test is not None:
+            effect, mine = (persons.rates if two else persons.means)(alpha)
+            if two and high - low != 1:
+                mine |= {name: (high - low) * mine[name] for name in ("low", "high", "minimum_detectable_difference")}
+            mine = {name: x for name, x in mine.items() if part[name] is not None}
+            self.each(kind, f"{where}.persons", part["persons"], 1e-6, design_effect=effect, df=persons.df)
+            self.each(kind, where, part, 1e-6, **mine)
+
+    @property
+    def person(self):
+        """A number for the person of each row."""
+        name = self.spec["split"]["key"]
+        return self.table.once(name, "persons", lambda x: np.unique([str(one) for one in x], return_inverse=True)[1])
+
     def intersections(self, told):
-        """Rows and sums of the train and test rows together, whichever rows are in which."""
+        """Each intersection against everybody else: on the train rows, which it was found on, and on the test rows."""
+        if not told["slices"] and not told["columns"]:
+            return
+        train, test, y = self.audited & self.train, self.audited & self.test, self.y
+        rows = {"train_rows": train.sum(), "test_rows": test.sum()}
+        persons = rows["train_rows"] / len({*self.person[train]}) if self.by_person else 1
+        least = max(math.ceil(told["min_support"] * rows["train_rows"] - 1e-9), math.ceil(told["min_rows"] * persons))
+        tested = sum(one["comparison"]["test"] is not None for one in told["slices"])
+        mine = {"train_value": y[train].mean(), "test_value": y[test].mean(), "min_train_rows": least, "left_out": 0}
+        self.each("intersections", "slices", told, tests=tested, max_tests=100, **rows, **mine)
+        self.cuts(told, train, least)
         for i, one in enumerate(told["slices"]):
-            (inside, _), test = self.sides(one["conditions"]), one["comparison"]
-            total = one["train_rows"] * one["train_value"]
-            both = {"rows of both parts": one["train_rows"] + one["test_rows"]}
-            both["sum of both parts"] = total + test["n_a"] * (test["mean_a"] or 0)
-            others = ratio(told["train_rows"] * told["train_value"] - total, told["train_rows"] - one["train_rows"])
-            mine = {"rows of both parts": len(inside), "train_difference": one["train_value"] - others}
-            mine |= {"sum of both parts": inside.sum()} if test["mean_a"] is not None else {}
-            mine |= {f"{part}_support": one[f"{part}_rows"] / told[f"{part}_rows"] for part in ("train", "test")}
+            inside = self.table.holding(one["conditions"])
+            found, checked = y[train & inside], (test & inside).sum()
+            mine = {"train_rows": len(found), "train_support": len(found) / train.sum(), "train_value": found.mean()}
+            mine["train_difference"] = found.mean() - y[train & ~inside].mean()
+            mine |= {"test_rows": checked, "test_support": checked / test.sum()}
             if one["ratio_to_overall"] is not None:
-                mine["ratio_to_overall"] = test["mean_a"] / told["test_value"]
-            self.each("intersections", f"slices.slices[{i}]", one | both, **mine)
-            if not self.by_person:
-                self.parts(f"slices.slices[{i}]", one, told["test_rows"], told["test_value"])
+                mine["ratio_to_overall"] = y[test & inside].mean() / y[test].mean()
+            self.each("intersections", f"slices.slices[{i}]", one, **mine)
+            self.compared("intersections", f"slices.slices[{i}].comparison", one["comparison"], inside, test)
+        for i, node in enumerate(told["lattice"]):
+            at, inside = f"slices.lattice[{i}]", self.table.holding(node["conditions"])
+            mine = {"rows": (test & inside).sum(), "support": (test & inside).sum() / test.sum()}
+            self.each("intersections", at, node, **mine)
+            self.compared("intersections", f"{at}.comparison", node["comparison"], inside, test)
+
+    def cuts(self, told, train, least):
+        """Values and intervals of each column that have enough train rows, within and without; edges are round."""
+        kinds = {one["name"]: one["kind"] for one in self.report["data"]["columns"]}
+        for c, column in enumerate(told["columns"]):
+            name, among = column["name"], self.sample(self.train) & self.audited if self.drawn else train
+            x, known = self.table.columns[name], self.table.known(name)
+            is_number = kinds[name] != "categorical" and not any(isinstance(one, (str, bool)) for one in x)
+            if is_number and len({*x[among & known]}) > max(told["bins"], 10):
+                x, edges = x.astype(float), set()
+                ordered = np.sort(x[among & known])
+                for i in range(1, told["bins"]):
+                    shares = [(i + slack) / told["bins"] for slack in (-0.1, 0.1)]
+                    edge = roundest(*np.quantile(ordered, shares, method="inverted_cdf"))
+                    edges |= {edge} if ordered[0] <= edge < ordered[-1] else set()
+                limits = [None, *sorted(edges or ordered[ordered < ordered[-1]][-1:].tolist()), None]
+                cells = [(low, high, None) for low, high in pairwise(limits)]
+            else:
+                values = sorted(
+                    {*x[train & known]},
+                    key=str if kinds[name] == "categorical" else lambda one: (isinstance(one, str), one),
+                )
+                cells = [(None, None, str(one) if kinds[name] == "categorical" else one) for one in values]
+            cells = [*cells, (None, None, None)]
+            sizes = [
+                (train & self.table.holding([{"column": name, "kind": "interval", "low": low, "high": high}])).sum()
+                if (low, high) != (None, None)
+                else (train & (self.table.among(name, [value]) if value is not None else ~known)).sum()
+                for low, high, value in cells
+            ]
+            kept = [cell for cell, size in zip(cells, sizes, strict=True) if least <= size <= train.sum() - least]
+            rows = sum(size for size in sizes if least <= size <= train.sum() - least)
+            self.each("intersections", f"slices.columns[{c}]", column, other_rows=train.sum() - rows)
+            number = {"conditions": len(column["conditions"])}
+            self.each("intersections", f"slices.columns[{c}]", number, conditions=len(kept))
+            for i, (one, cell) in enumerate(zip(column["conditions"], kept, strict=False)):
+                mine = dict(zip(("low", "high", "value"), cell, strict=True))
+                self.each("intersections", f"slices.columns[{c}].conditions[{i}]", one, **mine)
+        same = {(x["column"], x["text"]): x for column in told["columns"] for x in column["conditions"]}
+        for one in (*told["slices"], *told["lattice"]):
+            for c in one["conditions"]:
+                of_column = same.get((c["column"], c["text"]), {})
+                self.each(
+                    "intersections", one["name"], c, **{x: of_column.get(x, -1) for x in ("low", "high", "value")}
+                )
+
+    def widened(self, test, alpha, comparisons):
+        """The limits of a difference that hold for so many comparisons at once (Bonferroni)."""
+        alone = [test["low"], test["high"]]
+        if comparisons <= 1 or test["difference"] is None:
+            return alone
+        persons = test.get("persons")
+        if "exact" not in test["test"]:  # with the fewest degrees of freedom that there can be
+            df = persons["df"] if persons else min(test["n_a"], test["n_b"]) - 1
+            wider = special.stdtrit(df, 1 - alpha / comparisons / 2) / special.stdtrit(df, 1 - alpha / 2)
+            return [test["difference"] + wider * (end - test["difference"]) for end in alone]
+        low_and_high = [newcombe(*effective(test, x), z_of(x))[1:] for x in (alpha, alpha / comparisons)]
+        step = (alone[1] - alone[0]) / (low_and_high[0][1] - low_and_high[0][0])
+        return [step * end for end in low_and_high[1]]
 
     def of_intersections(self, told):
         """Weights by the evidence on the train rows, p-values over the family, limits of what was chosen, shrinkage."""
         listed = [one for one in told.get("slices") or [] if one["comparison"]["status"] == "tested"]
-        exact = {one["comparison"]["test"] for one in listed} <= {"exact mid-p"} and told.get("metric") == "mean"
-        if not listed or not exact or self.by_person or told["in_sample"] or told["correction"] != "bh":
-            raise Skip("p-values of intersections by other tests, or of drawn or repeated rows")
-        step, sign = np.ptp(self.y[self.audited]), 1 if told["better"] == "lower" else -1
-        whole = told["train_rows"]
+        if not listed or told.get("metric") != "mean" or told["in_sample"] or told["correction"] != "bh":
+            raise Skip("intersections of other measures")
+        sign, whole, alpha = 1 if told["better"] == "lower" else -1, told["train_rows"], told["alpha"]
 
         def evidence(one):
             n = one["train_rows"]
             return round(sign * one["train_difference"] / math.sqrt(1 / n + 1 / (whole - n)), 9)
 
         listed.sort(key=lambda one: (-evidence(one), -one["weight"]))
-        tests = [one["comparison"] for one in listed]
-        weights = [
-            len(listed) / rank / sum(1 / x for x in range(1, len(listed) + 1)) for rank in range(1, len(listed) + 1)
-        ]
-        harm = [
-            one["p_value"] / 2 if sign * one["difference"] > 0 and one["p_value"] <= told["alpha"] else 1
-            for one in tests
-        ]
+        tests, ranks = [one["comparison"] for one in listed], range(1, len(listed) + 1)
+        weights = [len(listed) / rank / sum(1 / x for x in ranks) for rank in ranks]
+        harm = [one["p_value"] / 2 if sign * one["difference"] > 0 and one["p_value"] <= alpha else 1 for one in tests]
         adjusted = benjamini_hochberg([min(1, p / w) for p, w in zip(harm, weights, strict=True)])
-        chosen = max(
-            1, sum(p <= told["fdr"] and one["parent"] is None for p, one in zip(adjusted, listed, strict=True))
-        )
+        chosen = sum(p <= told["fdr"] and one["parent"] is None for p, one in zip(adjusted, listed, strict=True))
         # Shrunk towards the mean of all, by how much true differences vary (Hedges and Olkin 1985, chapter 9).
-        rate = (told["test_value"] - min(self.y[self.audited])) / step
-        errors = [step**2 * rate * (1 - rate) * (1 / one["n_a"] + 1 / one["n_b"]) for one in tests]
-        gaps = np.array([one["difference"] for one in tests])
+        of_test, gaps = self.y[self.audited & self.test], np.array([one["difference"] for one in tests])
+        spread = of_test.var(ddof=0 if len({*self.y[self.audited]}) <= 2 else 1)
+        effects = [one["persons"]["design_effect"] if one.get("persons") else 1 for one in tests]
+        errors = [x * spread * (1 / t["n_a"] + 1 / t["n_b"]) for x, t in zip(effects, tests, strict=True)]
         mean, variance = gaps.mean(), max(0, np.mean((gaps - gaps.mean()) ** 2 - errors))
         self.each("intersections", "slices", told, prior_mean=mean, prior_sd=math.sqrt(variance))
         for one, test, w, p, error in zip(listed, tests, weights, adjusted, errors, strict=True):
-            alike = max(1, told["tests"] / (w * chosen)) if p <= told["fdr"] else 1
-            counts = [test[name] for name in ("events_a", "n_a", "events_b", "n_b")]
-            alone, wide = ([step * x for x in newcombe(*counts, z_of(told["alpha"], k))] for k in (1, alike))
-            low, high = (wide[1], alone[2]) if sign > 0 else (alone[1], wide[2])
+            alike = told["tests"] / (w * max(1, chosen)) if p <= told["fdr"] else 1
+            alone, wide = (test["low"], test["high"]), self.widened(test, alpha, alike)
+            low, high = (wide[0], alone[1]) if sign > 0 else (alone[0], wide[1])
             shrunk = mean + (test["difference"] - mean) * (variance / (variance + error) if variance else 0)
             reach = (low, test["difference"]) if sign > 0 else (test["difference"], high)
             mine = {"weight": w, "p_adjusted": p, "significant": p <= told["fdr"], "low": low, "high": high}
@@ -1220,19 +2157,6 @@ class Recomputed:
                 ends_of_bins = np.quantile(known.astype(float), np.arange(1, most) / most, method="inverted_cdf")
                 bins = len({*ends_of_bins.tolist()} - {max(known)}) + 1
             self.each("people found", f"worst_groups.searched.columns[{i}]", column, bins=bins)
-        told, cuts = self.report.get("slices") or {"columns": [], "slices": [], "lattice": []}, []
-        for i, column in enumerate(told["columns"]):
-            cuts += column["conditions"]
-            for below, above in pairwise(column["conditions"] if column["kind"] == "intervals" else []):
-                if below["high"] is not None and above["low"] is not None:
-                    self.each("intersections", f"slices.columns[{i}]", below, high=above["low"])
-        for one in (*told["slices"], *told["lattice"]):
-            known = all(condition in cuts for condition in one["conditions"])
-            self.each("intersections", one["name"], {"of these cuts": True}, **{"of these cuts": known})
-        for i, node in enumerate([] if self.by_person else told["lattice"]):
-            sizes = [node["comparison"][name] for name in ("n_a", "n_b")]
-            mine = {"rows": sizes[0], "support": node["rows"] / told["test_rows"], "n_a and n_b": sum(sizes)}
-            self.each("test rows", f"slices.lattice[{i}]", node | {"n_a and n_b": told["test_rows"]}, **mine)
 
     def parts_of_rows(self):
         """Persons of both parts, the fewest rows of a cluster, and how many rows are drawn of a large table."""
@@ -1612,7 +2536,7 @@ class Recomputed:
         for i, feature in enumerate(told["features"]):
             for j, level in enumerate(feature.get("levels") or []):
                 test, at = level["comparison"], f"differences.features[{i}].levels[{j}]"
-                if test["test"] == "exact mid-p":
+                if test["test"] in COUNTED:
                     mine = {"share_cluster": test["mean_a"], "share_rest": test["mean_b"]}
                     self.each("families of tests", at, level, rows=test["events_a"] + test["events_b"], **mine)
                     sizes = {"n_a": told["rows_cluster"], "n_b": told["rows_rest"]}
@@ -1632,9 +2556,12 @@ class Recomputed:
                     "families of tests", f"differences.features[{i}]", feature, p_adjusted=min(held, default=None)
                 )
                 self.each("families of tests", f"differences.features[{i}]", feature, effect=counted["cramers_v"])
-        if told["correction"] == "holm":
-            self.family([one for one in enumerate(told["features"]) if not one[1]["declared"]], alpha)
-            self.family([one for one in enumerate(told["features"]) if one[1]["declared"]], alpha)
+        families = [[one for one in enumerate(told["features"]) if one[1]["declared"] == x] for x in (False, True)]
+        others, declared = (self.family(family, alpha) for family in families)
+        mine = {"tests": others + declared, "tests_declared": declared, "cluster": 0}
+        self.each("families of tests", "differences", told, **mine)
+        self.attempt(self.columns_apart, told)
+        self.attempt(self.columns_of_rows, told)
 
     def table_of(self, feature, told):
         """Chi-squared of a column's levels by cluster (Pearson 1900) and Cramér's V; {} where not all are printed."""
@@ -1648,19 +2575,85 @@ class Recomputed:
         return {"pearson_chi2": chi2, "chi2": chi2, "dof": dof, "cramers_v": math.sqrt(chi2 / counts.sum())}
 
     def family(self, features, alpha):
-        """Tests of columns and of levels, by Holm together; where there are two levels, they are one test."""
-        tests = []
+        """Tests of columns and of levels, corrected together; where there are two levels, they are one test."""
+        tests, correction = [], self.report["differences"]["correction"]
         for i, feature in features:
             at, levels = f"differences.features[{i}]", feature.get("levels") or []
             several = [(f"{at}.levels[{j}]", one) for j, one in enumerate(levels) if one["comparison"]["test"]]
             alone = [(at, feature)] if feature.get("comparison") and feature["comparison"]["test"] else []
             tests += [several] if len(levels) == 2 and several else [[one] for one in (*alone, *several)]
-        held = holm([same[0][1]["comparison"]["p_value"] for same in tests])
+        held = adjusted([same[0][1]["comparison"]["p_value"] for same in tests], correction)
+        rejected = sum(p_value <= alpha for p_value in held)
+        statements = {"bh": len(tests) / max(rejected, 1), "none": 1}.get(correction, len(tests))
         for same, p_value in zip(tests, held, strict=True):
             for at, one in same:
-                self.each("families of tests", at, one, p_adjusted=p_value)
-                if not self.by_person:
-                    self.at_once_of(at, one, alpha, len(tests))
+                self.each("families of tests", at, one, p_adjusted=p_value, significant=p_value <= alpha)
+                self.at_once_of(at, one, alpha, statements)
+                test = one["comparison"]
+                if test["test"] == "studentised permutation":  # its values are drawn; how they are used is known
+                    df = min(test["n_a"], test["n_b"]) - 1
+                    wider = special.stdtrit(df, 1 - alpha / statements / 2) / special.stdtrit(df, 1 - alpha / 2)
+                    mine = {"p_value": round(test["p_value"] * 10_000) / 10_000}
+                    for end in ("low", "high"):
+                        if one[f"corrected_{end}"]:  # else 0 took its place
+                            mine[end] = test["difference"] + (one[f"corrected_{end}"] - test["difference"]) / wider
+                    self.each("families of tests", f"{at}.comparison", test, **mine)
+        return len(tests)
+
+    def columns_apart(self, told):
+        """How many people are compared by each column and level, and whom a column's value is missing of."""
+        test, rows = self.report["primary_test"], [told["rows_cluster"], told["rows_rest"]]
+        if not test or not test["comparison"]:
+            raise Skip("columns that set a cluster apart, where none was tested")
+        test = test["comparison"]
+        both = dict(zip(("rows_cluster", "rows_rest"), (test["n_a"], test["n_b"]), strict=True))
+        self.each("families of tests", "differences", told, **both)
+        present = {  # of numbers that are missing of some
+            feature["column"].removesuffix(" is missing"): [level["comparison"][x] for x in ("events_a", "events_b")]
+            for feature in told["features"] for level in feature.get("levels") or []
+            if feature["column"].endswith(" is missing") and level["level"] == "no"
+        }  # fmt: skip
+        for i, feature in enumerate(told["features"]):
+            at, levels, number = f"differences.features[{i}]", feature.get("levels") or [], feature.get("comparison")
+            n, m = present.get(feature["column"], rows) if number else rows
+            compared = [(f"{at}.comparison", number)] if number else []
+            compared += [(f"{at}.levels[{j}].comparison", level["comparison"]) for j, level in enumerate(levels)]
+            for where, one in compared:
+                self.each("families of tests", where, one, **({"n_a": n, "n_b": m} if n is not None else {}))
+                if one.get("persons") and test.get("persons") and [n, m] == rows:
+                    same = {name: test["persons"][name] for name in ("a", "b", "df")}
+                    same |= {"df": None} if one["persons"]["df"] is None else {}
+                    self.each("families of tests", f"{where}.persons", one["persons"], **same)
+            if number and number["test"]:
+                means = {"mean_a": feature["mean_cluster"], "mean_b": feature["mean_rest"]}
+                self.each("families of tests", f"{at}.comparison", number, **means)
+            for j, level in enumerate(levels):
+                others = sum(one["rows"] for one in levels) - level["rows"]
+                self.each("families of tests", f"{at}.levels[{j}]", level, rows=sum(rows) - others)
+            if feature.get("table") and feature["table"]["chi2"] is not None:
+                self.attempt(self.table_test, at, feature, rows)
+
+    def table_test(self, at, feature, rows):
+        """Pearson's chi-squared, by persons divided by the mean design effect of levels (Rao and Scott 1984)."""
+        told, levels, effect = feature["table"], feature["levels"], 1.0
+        tests, whole = [one["comparison"] for one in levels], sum(rows)
+        rare = "(rare levels)" in (one["level"] for one in levels)
+        if self.by_person:
+            if rare or any(one["persons"]["design_effect"] is None for one in tests):
+                raise Skip("tables of persons with levels that are shown together")
+            effect = np.average(
+                [x["persons"]["design_effect"] for x in tests], weights=[1 - x["rows"] / whole for x in levels]
+            )
+        statistic = told["cramers_v"] ** 2 * whole / effect
+        mine = {"chi2": told["pearson_chi2"], "pearson_chi2": statistic}
+        mine["cramers_v"] = math.sqrt(told["pearson_chi2"] * effect / whole)
+        self.each("families of tests", f"{at}.table", told, **mine)
+        if rare:
+            raise Skip("tables of levels that are shown together")
+        order = sorted(range(len(levels)), key=lambda i: levels[i]["level"])
+        a, b = (np.array([tests[i][x] for i in order], dtype=float) for x in ("events_a", "events_b"))
+        p_value = chi_squared(np.rint(a / effect), np.rint(b / effect), self.spec["split"]["random_state"])
+        self.each("families of tests", f"{at}.table", told, dof=len(levels) - 1, p_value=p_value)
 
     def at_once_of(self, where, one, alpha, statements):
         """The interval of a difference that holds with those of all others: 0 is in it where Holm does not reject.
@@ -1670,12 +2663,12 @@ class Recomputed:
         test = one["comparison"]
         difference, low, high = (test[name] for name in ("difference", "low", "high"))
         if test["events_a"] is None:  # of means: with the fewest degrees of freedom that there can be
-            df = min(test["n_a"], test["n_b"]) - 1
+            df = test["persons"]["df"] if test.get("persons") else min(test["n_a"], test["n_b"]) - 1
             wider = special.stdtrit(df, 1 - alpha / statements / 2) / special.stdtrit(df, 1 - alpha / 2)
             low, high = (difference + wider * (end - difference) for end in (low, high))
         else:
             counts = [test[name] for name in ("events_a", "n_a", "events_b", "n_b")]
-            alone, wide = (newcombe(*counts, z_of(alpha, k))[1:] for k in (1, statements))
+            alone, wide = (newcombe(*effective(test, alpha / k), z_of(alpha, k))[1:] for k in (1, statements))
             step = (high - low) / (alone[1] - alone[0])  # between the two values of what is compared
             low, high = (step * end for end in wide)
         if one["p_adjusted"] > alpha:
@@ -1721,17 +2714,30 @@ class Recomputed:
             (feature["column"], level["level"]): level
             for feature in self.report["differences"]["features"] for level in feature.get("levels") or []
         }  # fmt: skip
+        levels |= {(one["column"], None): one for one in self.report["differences"]["features"]}
         same = {"cluster": "share_cluster", "rest": "share_rest", "low": "corrected_low", "high": "corrected_high"}
+        of_numbers = same | {"cluster": "mean_cluster", "rest": "mean_rest"}
         for i, one in enumerate(self.report.get("proxies") or []):
-            level = levels.get((one["column"], one["level"]))
-            if level is None:
-                raise Skip("what gives a cluster away by numbers")
-            mine = {name: level[other] for name, other in same.items()} | {"p_adjusted": level["p_adjusted"]}
-            self.each("clusters", f"proxies[{i}]", one, difference=one["cluster"] - one["rest"], **mine)
+            level = levels[one["column"], one["level"]]
+            mine = {name: level[other] for name, other in (same if one["level"] else of_numbers).items()}
+            mine |= {"difference": one["cluster"] - one["rest"], "p_adjusted": level["p_adjusted"]}
+            if one["level"] is not None:  # a score of 0 or 1: who is in the cluster
+                n, m, x, y = (level["comparison"][name] for name in ("n_a", "n_b", "events_a", "events_b"))
+                alpha = self.spec["significance"]["alpha"]
+                has, inside = np.repeat([[1, 1, 0, 0], [1, 0, 1, 0]], (x, y, n - x, m - y), axis=1)
+                limits = area(has, inside, alpha)
+                if level["comparison"].get("persons"):  # on the logit scale as much wider as effective counts are fewer
+                    at, *beside = special.logit(limits)
+                    wider = math.sqrt(n / effective(level["comparison"], alpha)[1])
+                    limits = limits[0], *(special.expit(at + wider * (end - at)) for end in beside)
+                mine |= ends(limits, ("auc", "auc_low", "auc_high"))
+            self.each("clusters", f"proxies[{i}]", one, **mine)
 
     def tried(self, told):
         """Thresholds that were tried: rates of groups on the test rows, and what follows from them."""
         alpha, made = told["settings"]["alpha"], told["thresholds"]
+        if self.by_person:
+            raise Skip("thresholds for persons, or without a column of present decisions")
         z, at = z_of(alpha), "mitigation.thresholds"
         counts = {}
         for g, group in enumerate(made["groups"]):
@@ -1757,15 +2763,6 @@ class Recomputed:
             expected, rows = alike[0] * alike[1] / told["reweighing"]["rows"], cell["rows"]
             mine = {"expected": expected, "weight": expected / rows if rows else math.nan}
             self.each("thresholds", f"mitigation.reweighing.cells[{c}]", cell, **mine)
-        for p, one in enumerate(told["proxies"]["proxies"] if told["proxies"] else []):
-            levels = self.table.among(one["protected"], [one["level"]])
-            if one["measure"] == "AUC" and one["estimate"] is not None and not self.drawn and levels.any():
-                x, has = self.table.numbers(one["feature"]), levels
-                here = self.table.known(one["feature"])
-                wins = stats.rankdata(x[here])[has[here]].sum() - has[here].sum() * (has[here].sum() + 1) / 2
-                area = wins / has[here].sum() / (~has[here]).sum()
-                mine = {"estimate": area, "strength": 2 * abs(area - 0.5), "rows": here.sum()}
-                self.each("thresholds", f"mitigation.proxies.proxies[{p}]", one, **mine)
         for side in ("before", "after"):
             stated = made["accuracy"][side]
             limits = wilson(stated["events"], stated["n"], z, 40)
@@ -1779,6 +2776,181 @@ class Recomputed:
                     worst = [(max if what == "difference" else min)(x) for x in zip(*spans, strict=True)]
                     where = f"{at}.metrics[{m - 1}].{side}" if m else f"{at}.gap.{side}"
                     self.attempt(self.each, "thresholds", where, one[side], **ends(worst))
+
+    def thresholds_of_rows(self, told):
+        """Decide on the rows again: by the present decisions, and by the thresholds of each group."""
+        asked, made, table = told["settings"], told["thresholds"], self.table
+        if self.by_person or asked["threshold"] is not None or asked["prediction"] is None:
+            raise Skip("thresholds for persons, or without a column of present decisions")
+        label, said = (table.positive(asked[x], asked[y]) for x, y in (
+            ("label", "positive"), ("prediction", "positive_prediction")
+        ))  # fmt: skip
+        score, known = table.numbers(asked["score"]), table.known(*asked["group"])
+        known = known & ~np.isnan(label + said + score)
+        columns = [table.columns[name] for name in asked["group"]]
+        names = np.array([" & ".join(map(str, one)) for one in zip(*columns, strict=True)])
+        parts = [self.sample(x) if self.drawn else x for x in (self.train, self.test)]
+        lacking = {
+            name: table.known(name) for name in (*asked["group"], asked["score"], asked["label"], asked["prediction"])
+        }
+        mine = {name: sum((~lacking[name] & x).sum() for x in parts) for name in told["missing"] if name in lacking}
+        self.each("thresholds", "mitigation.missing", told["missing"], **mine)
+        groups, positives = [one["group"] for one in made["groups"]], label == 1
+        for i, one in enumerate(told["left_out"]):
+            mine = ends(((known & x & (names == one["group"])).sum() for x in parts), ("train_rows", "test_rows"))
+            self.each("thresholds", f"mitigation.left_out[{i}]", one, **mine)
+        train, test = (x & known & np.isin(names, groups) for x in parts)
+        sizes = {"train_rows": int(train.sum()), "test_rows": int(test.sum())}
+        self.each("thresholds", "mitigation", told, **sizes)
+        for c, cell in enumerate(told["reweighing"]["cells"] if told["reweighing"] else []):
+            rows = int((train & (names == cell["group"]) & (positives == (cell["label"] == 1))).sum())
+            self.each("thresholds", f"mitigation.reweighing.cells[{c}]", cell, rows=rows, label=c % 2)
+        if told["reweighing"]:
+            self.each("thresholds", "mitigation.reweighing", told["reweighing"], rows=sizes["train_rows"])
+        same = {x: y for x, y in self.spec["mitigation"].items() if type(y) in (int, float) and x in asked}
+        same |= {"random_state": self.spec["split"]["random_state"]}
+        self.each("settings", "mitigation.settings", asked, **same)
+        # Whom a rule selects: who scores at or above the threshold, or draws a lot below the chance.
+        rows = np.flatnonzero(test)
+        rows = rows[np.lexsort((said[rows], label[rows], score[rows], names[rows]))]
+        chance = np.zeros(len(rows))
+        for one in made["groups"]:
+            for threshold, share in one["mixture"]:
+                chance += share * (names[rows] == one["group"]) * (score[rows] >= float(threshold))
+        lots = any(len(one["mixture"]) > 1 for one in made["groups"])
+        lots = np.random.default_rng(asked["random_state"]).random(len(rows)) if lots else 0.5
+        decided = {"before": said[rows] == 1, "after": lots < chance.clip(max=1)}
+        of_group, right = [names[rows] == one for one in groups], positives[rows]
+        cells = {side: [counted(right, x, one) for one in of_group] for side, x in decided.items()}
+        at = "mitigation.thresholds"
+        for g, (one, inside) in enumerate(zip(made["groups"], of_group, strict=True)):
+            mine = {"train_rows": (train & (names == one["group"])).sum(), "test_rows": inside.sum()}
+            if one["selected_now"] is not None:
+                mine["selected_now"] = (inside & decided["after"] & ~decided["before"]).sum()
+                mine["selected_no_longer"] = (inside & decided["before"] & ~decided["after"]).sum()
+            lowest = score[
+                train & (said == 1)
+            ].min()  # the one threshold that there was, if nobody above it is rejected
+            if one["threshold_before"] is not None:
+                above = (score[train & (said == 0)] >= lowest).any()
+                mine["threshold_before"] = math.nan if above else lowest
+            mine["threshold_after"] = one["mixture"][0][0] if len(one["mixture"]) == 1 else math.nan
+            self.each("thresholds", f"{at}.groups[{g}]", one, **mine)
+            for rate, side in product(one["rates"], decided):
+                mine = ends(of(rate["metric"], cells[side][g]), ("events", "n"))
+                where = f"{at}.groups[{g}].{rate['metric']}.{side}"
+                self.attempt(self.each, "thresholds", where, rate[side], **mine)
+        for side, x in decided.items():
+            self.each("thresholds", f"{at}.accuracy.{side}", made["accuracy"][side], events=int((x == right).sum()))
+            for m, one in enumerate((made["gap"], *made["metrics"])):
+                mine = self.of_decisions(asked, groups, cells[side], one["metric"], one["group"])
+                where = f"{at}.metrics[{m - 1}].{side}" if m else f"{at}.gap.{side}"
+                self.attempt(self.each, "thresholds", where, one[side], **mine)
+        gained, lost = (
+            int((decided[x] == right)[decided[y] != right].sum()) for x, y in (("after", "before"), ("before", "after"))
+        )
+        limits = tango(gained, lost, len(rows), z_of(asked["alpha"]))
+        mine = ends(limits) | {"events": gained + lost, "n": len(rows)}
+        self.each("thresholds", f"{at}.accuracy_change", made["accuracy_change"], **mine)
+        # What thresholds cost: on the train rows the gap and the objective, and what comes of them on the test rows.
+        before = math.inf
+        for f, one in enumerate(made["frontier"]):
+            least = np.select([names == x for x in groups], [float(one["thresholds"][x]) for x in groups], math.nan)
+            known_train, chosen = (
+                [counted(positives, score >= least, train & (names == x)) for x in groups],
+                score >= least,
+            )
+            gap, objective = self.on_train(asked, known_train)
+            mine = {"train_gap": gap, "train_objective": objective}
+            mine["tolerance"] = 1.0 if f == 0 else max(x for x in TOLERANCES if x < before - 1e-12)
+            before = gap
+            self.each("thresholds", f"{at}.frontier[{f}]", one, **mine)
+            after = [counted(right, chosen[rows], inside) for inside in of_group]
+            mine = self.of_decisions(asked, groups, after, made["gap"]["metric"], None)
+            self.attempt(self.each, "thresholds", f"{at}.frontier[{f}].gap", one["gap"], **mine)
+            events = int((chosen[rows] == right).sum())
+            self.each("thresholds", f"{at}.frontier[{f}].accuracy", one["accuracy"], events=events)
+            mine = {}
+            for x in groups:  # a threshold is the lowest score of who is selected
+                scores = score[train & (names == x)]
+                mine[x] = near(float(one["thresholds"][x]), [-math.inf, *sorted({*scores} - {scores.min()}), math.inf])
+            self.each("thresholds", f"{at}.frontier[{f}].thresholds", one["thresholds"], **mine)
+        shares = []
+        for one in made["groups"]:
+            cell = Counter()
+            for threshold, share in one["mixture"]:
+                of_rows = counted(positives, score >= float(threshold), train & (names == one["group"]))
+                cell += Counter({x: share * n for x, n in of_rows.items()})
+            shares.append(cell)
+            total = {"chances": sum(share for _, share in one["mixture"])}
+            self.each("thresholds", f"{at}.groups, lots", total, chances=1.0)
+        self.each("thresholds", at, made, train_gap=self.on_train(asked, shares)[0])
+
+    def told_by_features(self, told):
+        """How well each feature tells each protected attribute, on the rows of both parts."""
+        alpha = told["settings"]["alpha"]
+        if self.by_person:
+            raise Skip("what features tell of the protected attributes of persons")
+        rows = self.sample(self.train) | self.sample(self.test) if self.drawn else self.train | self.test
+        columns = {name: self.table.columns[name][rows] for name in self.table.columns}
+        numbers = {name: self.table.numeric(name) and len({*x} - {None}) > 2 for name, x in columns.items()}
+        for p, one in enumerate(told["proxies"]["proxies"] if told["proxies"] else []):
+            sides = [one["feature"], one["protected"]]
+            x, y = (columns[name] for name in sorted(sides, key=lambda name: not numbers[name]))
+            of_numbers = sum(numbers[name] for name in sides)
+            measure = (association, told_by_number, rank_correlation)[of_numbers]
+            mine = self.table.again(measure, x, y, alpha, one["level"])
+            self.each("thresholds", f"mitigation.proxies.proxies[{p}]", one, **mine)
+
+    def on_train(self, asked, cells):
+        """The largest difference of the rates that are to be equal, and the objective."""
+        rates = CRITERIA[asked["constraint"]]
+        values = [[ratio(*of(rate, one)) for one in cells] for rate in rates]
+        total, name = sum(cells, Counter()), asked["objective"]
+        both = [ratio(*of(rate, total)) for rate in ("true_positive_rate", "true_negative_rate")]
+        gap = max(max(one) - min(one) for one in values)
+        return gap, sum(both) / 2 if name == "balanced_accuracy" else ratio(*of("accuracy", total))
+
+    def of_decisions(self, asked, names, cells, metric, group):
+        """A metric of decisions in groups, or over all of them, with its limits, events, and of how many rows it is."""
+        alpha, total, (name, _, what) = asked["alpha"], sum(cells, Counter()), metric.rpartition("_")
+        turn = {"TP": "TN", "FP": "FN", "FN": "FP", "TN": "TP"} if asked["favourable"] == "negative" else {}
+        good = [Counter({turn.get(x, x): n for x, n in one.items()}) for one in cells]
+        if group is None and metric == "GE":
+            sides = good[0], sum(good[1:], Counter())
+            whole, p = sides[0] + sides[1], np.array([0.5, 0.5])  # shares of labels, which it does not rest on
+            limits = clarify_limits(*sides, p, p, alpha, sides, lambda rate, rest: of(rate, sides[rest]))["GE"]
+            mine = {"estimate": clarify(*sides, p, p)["GE"], "events": whole["FP"] + whole["FN"], "n": whole.total()}
+            return mine | ends(limits, ("low", "high"))
+        if group is None:
+            spans, mine = [], {"events": total["TP"] + total["FN"], "n": total.total()}
+            usual = [one for one in (good if name == "four_fifths" else cells) if one.total() >= asked["min_rows"]]
+            for rate in CRITERIA.get(name, []):
+                counts = [(x, n) for x, n in (of(rate, one) for one in usual) if n >= 10]
+                changes = [odds_of] * len(counts) if name == "treatment_equality" else None
+                spans += [span_of(counts, what, alpha / len(CRITERIA[name]), changes)] if len(counts) > 1 else []
+            worst = [(max if what == "difference" else min)(x) for x in zip(*spans, strict=True)]
+            return mine | (ends(worst) if spans and len(spans) == len(CRITERIA[name]) else {})
+        i, z = names.index(group), z_of(alpha)
+        if metric in RATES:
+            return ends(of(metric, cells[i]), ("events", "n")) | ends(wilson(*of(metric, cells[i]), z, 40))
+        largest = max(cells, key=Counter.total)
+        if name in RATES and what in ("difference", "ratio"):
+            pair = *of(name, cells[i]), *of(name, largest)
+            limits = (
+                newcombe(*pair, z)
+                if what == "difference"
+                else (ratio(pair[0] * pair[3], pair[1] * pair[2]), *koopman(*pair, z))
+            )
+            return ends(pair[:2], ("events", "n")) | ends(limits)
+        rate = "selection_rate" if metric == "DI" else CLARIFY[metric]
+        pair = of(rate, good[i]), of(rate, sum(good, Counter()) - good[i])
+        if metric == "DI":
+            limits = ratio(ratio(*pair[0]), ratio(*pair[1])), *koopman(*pair[0], *pair[1], z)
+        else:
+            sides = pair if metric in ("SD", "DRR") else pair[::-1]
+            limits = newcombe(*sides[0], *sides[1], z)
+        return ends(pair[0], ("events", "n")) | ends(limits)
 
     def gaps_within(self, told):
         """Groups within clusters: train and test rows together, all clusters together, and what held-out rows show."""
@@ -1816,26 +2988,400 @@ class Recomputed:
         mine = {"counted_higher": counts[1], "counted_lower": counts[3], "gap": gap, "low": low, "high": high}
         self.each("local bias", f"{where}.held_out", told, p_value=mid_p(*counts), **mine)
 
+    def local_clusters(self, told):
+        """The summaries of gaps (Zhao and Chang 2020), what chance gives, and what the report states twice."""
+        asked, everybody = told["settings"], told["everywhere"]
+        smallest = {"train": asked["min_group_size"], "test": asked["min_test_rows"], "together": 1}
+        mine = {"n_init": 10, "permutations": 999, "refits": 0, "max_off_centre": 0.02, "min_clusters": 5}
+        mine |= {"random_state": self.spec["split"]["random_state"]}
+        mine |= {"min_test_rows": self.spec["significance"]["min_rows"], "threshold": 0.05}
+        mine |= {x: y for x, y in self.spec["local_bias"].items() if x in asked and type(y) in (int, float)}
+        mine |= {"threshold": self.spec["local_bias"]["max_gap"] or 0.05}
+        self.each("local bias", "local_bias.settings", asked, **mine)
+        self.each("local bias", "local_bias", told, **{f"{x}_rows": everybody[f"{x}_rows"] for x in ("train", "test")})
+        alike = all([x["train"], x["test"], x["together"]] == [y["train"], y["test"], y["together"]] for x, y in zip(
+            told["kmeans"]["clusters"], told["logan"]["clusters"], strict=False
+        )) and not told["kmeans"]["off_centre"] + told["logan"]["off_centre"]  # fmt: skip
+        for method in ("kmeans", "logan"):
+            made, where = told[method], f"local_bias.{method}"
+            clusters = made["clusters"]
+            for part in ("train", "test"):
+                for one, g in product(clusters, range(len(told["groups"]))):  # together they are everybody
+                    others = [other[part][g] for other in clusters if other is not one]
+                    names = [name for name in ("rows", "counted", "events") if one[part][g][name] is not None]
+                    rest = {name: everybody[part][g][name] - sum(other[name] for other in others) for name in names}
+                    self.each("local bias", f"{where}.clusters[{one['label']}].{part}[{g}]", one[part][g], **rest)
+                self.attempt(self.gap_summary, f"{where}.{part}", made[part], clusters, part, smallest[part])
+            for one, g in product(clusters, range(len(told["groups"]))):
+                both = [everybody[part][g] for part in ("train", "test")]
+                others = [other["together"][g] for other in clusters if other is not one]
+                names = [name for name in ("rows", "counted", "events") if both[0][name] is not None]
+                rest = {x: both[0][x] + both[1][x] - sum(other[x] for other in others) for x in names}
+                self.each("local bias", f"{where}.clusters[{one['label']}].together[{g}]", one["together"][g], **rest)
+            near = [[one[part][g]["rows"] for part in ("train", "test", "together")] for one in clusters
+                    for g in range(len(told["groups"]))]  # fmt: skip
+            away = made["off_centre"] * told["train_rows"]  # rows of the train part nearer to another centre
+            least = sum(abs(together - train - test) for train, test, together in near) / 2
+            mine = {"off_centre": max(round(away), math.ceil(least)) / told["train_rows"]}
+            mine["confirmed"] = sum(one["held_out"]["confirmed"] for one in clusters)
+            mine |= {"merged": asked["n_clusters"] - len(clusters)}
+            mine["inertia_ratio"] = made["inertia"] / told["kmeans"]["inertia"]
+            mine["inertia"] = made["inertia_ratio"] * told["logan"]["inertia"] / told["logan"]["inertia_ratio"]
+            self.each("local bias", where, made, **mine)
+            held = [one["held_out"] for one in clusters]
+            tests = [one for one in held if one["p_value"] is not None]
+            adjusted = benjamini_hochberg([one["p_value"] for one in tests])
+            for one, p_value in zip(tests, adjusted, strict=True):
+                mine = {"p_adjusted": p_value, "significant": p_value <= asked["alpha"]}
+                mine["confirmed"] = mine["significant"] and one["gap"] > 0
+                self.each("local bias", f"{where}, held out", one, **mine)
+            for c, one in enumerate(clusters):
+                self.each("local bias", f"{where}.clusters[{c}]", one, label=c)
+                if alike:  # both methods found the same clusters, and say the same of them
+                    other = told["logan" if method == "kmeans" else "kmeans"]["clusters"][c]["about"]
+                    for f, (stated, same) in enumerate(zip(one["about"]["features"], other["features"], strict=True)):
+                        same = {name: same[name] for name in same if name != "kind"}
+                        self.each("local bias", f"{where}.clusters[{c}].about.features[{f}]", stated, **same)
+                    self.each(
+                        "local bias", f"{where}.clusters[{c}].about", one["about"], nearest_rows=other["nearest_rows"]
+                    )
+                self.attempt(self.apart, f"{where}.clusters[{c}]", one, len(tests), smallest)
+        self.attempt(self.apart, "local_bias.everywhere", everybody, 1, smallest)
+        if everybody["held_out"]["p_value"] is not None:
+            mine = {"p_adjusted": everybody["held_out"]["p_value"]}
+            self.each("local bias", "local_bias.everywhere.held_out", everybody["held_out"], **mine)
+
+    def clusters_of_rows(self, told):
+        """Search for the clusters again, and count each group in them; describe them by what test rows are."""
+        asked, groups, bias = told["settings"], self.spec["groups"], self.spec["bias_variable"]
+        if isinstance(asked["embeddings"], str) or asked["metric"] == "auc":
+            raise Skip("clusters of rows by a file of embeddings, or by areas under the curve")
+        table, wanted = self.table, groups["positive"] or bias["positive"]
+        label, said = (table.positive(groups[x] or bias[x], wanted) for x in ("label", "prediction"))
+        known = ~np.isnan(label + said) & table.known(asked["group"])
+        train, test = ((self.sample(x) if self.drawn else x) & known for x in (self.train, self.test))
+        if train.sum() > 4 * 8_192:
+            raise Skip("clusters of so many rows that the search starts on some of them")
+        value = {
+            "accuracy": label == said,
+            "tpr": np.where(label == 1, said, -1),
+            "fpr": np.where(label == 0, said, -1),
+        }
+        value = np.where(known, value[asked["metric"]], -1).astype(int)
+        code = np.select([table.among(asked["group"], [one]) for one in told["groups"]], range(len(told["groups"])), -1)
+        test &= code >= 0
+        features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
+        x = as_points(*encoded(table, asked["embeddings"] or features, train), train)
+        given = x[:, train], code[train], value[train], len(told["groups"]), asked
+        search = table.again(LocalClusters, *given)
+        self.cells(
+            "local_bias.everywhere",
+            told["everywhere"],
+            [(code[x], value[x], np.zeros(x.sum(), int)) for x in (train, test)],
+            0,
+        )
+        for method in ("kmeans", "logan"):
+            made, (labels, _, into, inertia) = told[method], search.found[method]
+            nearest = search.nearest(x[:, train], method), search.nearest(x[:, test], method)
+            mine = {"inertia": inertia, "off_centre": (nearest[0] != labels).mean()}
+            mine["inertia_ratio"] = inertia / search.found["kmeans"][3]
+            mine["merged"] = len(into) - 1 - max(into)
+            self.each("local bias", f"local_bias.{method}", made, **mine)
+            events, counted = search.counts(labels[search.order], max(into) + 1)
+            gaps = np.sqrt(search.squared_gap(events, counted))
+            gaps[(counted >= search.smallest).sum(axis=1) < 2] = -1  # those without a gap are the last
+            numbers = np.argsort(np.lexsort((-np.bincount(labels), -gaps)))
+            parts = [(train, labels), (test, nearest[1])]
+            parts = [(code[rows], value[rows], numbers[of]) for rows, of in parts]
+            both = [(code[rows], value[rows], numbers[of]) for rows, of in ((train, nearest[0]), (test, nearest[1]))]
+            for c, one in enumerate(made["clusters"]):
+                self.cells(f"local_bias.{method}.clusters[{c}]", one, parts, c, both)
+            columns = asked["describe_by"] or asked["embeddings"] or features
+            self.attempt(self.topics, f"local_bias.{method}", made["clusters"], columns, test, parts[1][2])
+
+    def cells(self, where, one, parts, number, both=None):
+        """Rows, those that the rate rests on, and events of each group in a cluster."""
+        together = [np.concatenate(x) for x in zip(*both, strict=True)] if both else None
+        for part, made in (("train", parts[0]), ("test", parts[1]), ("together", together)):
+            for g, group in enumerate(one[part]):
+                code, value, labels = made
+                of_value = value[(labels == number) & (code == g)]
+                mine = {"rows": len(of_value), "counted": (of_value >= 0).sum(), "events": (of_value == 1).sum()}
+                self.each("local bias", f"{where}.{part}[{g}]", group, **mine)
+
+    def topics(self, where, clusters, columns, test, labels):
+        """Columns that differ most between the test rows of a cluster and all others: Welch's test, or chi-squared."""
+        if self.by_person:
+            raise Skip("columns that describe clusters of persons")
+        apart = []
+        for c, name in product(range(len(clusters)), columns):
+            of_column = numbers_apart if self.table.numeric(name) else levels_apart
+            found = self.table.again(of_column, self.table.columns[name][test], labels == c)
+            apart += [(c, {"column": name} | found)] if found else []
+        for (_, found), p_value in zip(apart, benjamini_hochberg([x["p_value"] for _, x in apart]), strict=True):
+            found["p_adjusted"] = p_value
+        for c, one in enumerate(clusters):
+            mine = sorted((x for at, x in apart if at == c), key=lambda x: (-abs(x["effect"]), x["column"]))[:10]
+            self.each(
+                "local bias", f"{where}.clusters[{c}]", {"columns": len(one["about"]["features"])}, columns=len(mine)
+            )
+            for f, (stated, found) in enumerate(zip(one["about"]["features"], mine, strict=True)):
+                self.each("local bias", f"{where}.clusters[{c}].about.features[{f}]", stated, 1e-8, **found)
+
+    def tree_of_rows(self):
+        """The tree of clusters, grown anew from the train rows."""
+        asked, search, table = self.spec["clustering"], self.report["search"], self.table
+        if asked["engine"] != "bdt" or not asked["scale"]:
+            raise Skip("clusters by the engine of another tool, or of numbers that are not standardised")
+        known = ~np.isnan(self.y)
+        train, share, least = self.train & known, self.spec["split"]["test_size"], self.spec["significance"]["min_rows"]
+        rows, size = int(train.sum()), asked["min_cluster_size"]
+        people = rows if self.whose is None else len({*self.whose[train]})
+        needed = math.ceil(rows / people * (least + 2 * math.sqrt(least)) * (1 - share) / share)
+        least = max(math.ceil(0.01 * rows), min(needed, rows // 4))
+        least = least if size is None else math.ceil(size * rows) if size < 1 else int(size)
+        self.each("clusters", "search", search, min_cluster_rows=least)
+        features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
+        numbers, codes, levels = encoded(table, features, train, search["method"] == "kmodes")
+        y = self.y[train]
+        unit = (y - y.min()) / (np.ptp(y) or 1)
+        mean = math.fsum(unit) / rows
+        whole = np.rint((unit - mean) / (max(mean, 1 - mean) / (2**31 - 1))).astype(np.int64)
+        whole = -whole if self.spec["bias_variable"]["better"] == "higher" else whole
+        given = numbers[:, train], codes[:, train], levels, whole, asked, least, self.spec["split"]["random_state"]
+        tree = table.again(ClusterTree, *given)
+        labels = np.full(table.rows, -1)
+        labels[known & (self.train | self.test)] = tree.labels(
+            *(x[:, known & (self.train | self.test)] for x in (numbers, codes))
+        )
+        return tree, labels
+
+    def clusters_of_tree(self):
+        """Each part of the tree and each cluster, from its rows."""
+        tree, self.placed = self.tree_of_rows()
+        train, sign = (
+            np.flatnonzero(self.train & self.audited),
+            -1 if self.spec["bias_variable"]["better"] == "higher" else 1,
+        )
+        for node, stated in zip(tree.nodes, self.report["tree"]["nodes"], strict=True):
+            y, rest = self.y[train[node["rows"]]], np.delete(self.y[train], node["rows"])
+            mine = {"rows": len(y), "mean": y.mean(), "std": y.std(), "id": node["id"], "parent": node["parent"]}
+            mine |= {
+                "gap": sign * (y.mean() - rest.mean()) if len(rest) else 0.0,
+                "label": tree.clusters.get(node["id"]),
+            }
+            self.each("clusters", f"tree.nodes[{node['id']}]", stated, children=node.get("children", []), **mine)
+        for c, one in enumerate(self.report["clusters"]):
+            inside = self.placed == c
+            y, rest = self.y[self.train & inside], self.y[self.train & self.audited & ~inside]
+            test = self.y[self.test & inside]
+            mine = {"cluster": c, "train_rows": len(y), "train_mean": y.mean(), "test_rows": len(test)}
+            mine |= {"train_gap": sign * (y.mean() - rest.mean()) if len(rest) else 0.0}
+            shown = one["comparison"] and one["comparison"]["mean_a"] is not None
+            self.each("clusters", f"clusters[{c}]", one, **mine, **({"test_mean": test.mean()} if shown else {}))
+            if one["comparison"]:
+                among = self.test & self.audited
+                for what, part in (
+                    (f"clusters[{c}]", one),
+                    *([("primary_test", self.report["primary_test"])] if c == 0 else []),
+                ):
+                    if part and part["comparison"]:
+                        self.compared("clusters", f"{what}.comparison", part["comparison"], inside, among)
+                        sides = self.y[among & inside], self.y[among & ~inside]
+                        self.permuted_again(f"{what}.comparison", part["comparison"], *sides)
+            mine = {}
+            for name in one["profile"]:
+                x = self.table.columns[name][self.train & inside]
+                known = [value for value in x if value is not None]
+                if self.table.numeric(name) and self.report["search"]["method"] != "kmodes":
+                    spread = np.nanstd(self.table.numbers(name)[train])
+                    mine[name] = np.mean(known) if known else math.nan
+                    mine[name] = round(mine[name], 6 - math.floor(math.log10(spread))) if spread else mine[name]
+            self.each("clusters", f"clusters[{c}].profile", one["profile"], 1e-5, **mine)
+
+    def permuted_again(self, where, test, a, b):
+        """A test of means by permutations: the same draws give the same p-value and limits."""
+        if test["test"] != "studentised permutation" or not test["welch_t"]:
+            return
+        asked = self.spec["significance"]["alpha"], self.spec["split"]["random_state"]
+        drawn, error = self.table.again(permuted, a, b, *asked), test["difference"] / test["welch_t"]
+        limits = {"low": test["difference"] - drawn[2] * error, "high": test["difference"] - drawn[1] * error}
+        self.each("tests", where, test, 1e-8, p_value=drawn[0], **limits)
+
+    def columns_of_rows(self, told):
+        """What sets the most deviating cluster apart, from the test rows themselves."""
+        if self.placed is None:
+            raise Skip("columns that set a cluster apart, as it is not known who is in it")
+        table, test, seed = self.table, self.test & self.audited, self.spec["split"]["random_state"]
+        alpha, inside = self.spec["significance"]["alpha"], self.placed[test] == 0
+        sizes = {"rows_cluster": int(inside.sum()), "rows_rest": int((~inside).sum())}
+        self.each("families of tests", "differences", told, **sizes)
+        proxies = {(one["column"], one["level"]): one for one in self.report["proxies"] or []}
+        for i, feature in enumerate(told["features"]):
+            at, name = f"differences.features[{i}]", feature["column"]
+            of_missing = name.endswith(" is missing") and name not in table.columns
+            x = table.columns[name.removesuffix(" is missing") if of_missing else name][test]
+            known = np.array([one is not None for one in x])
+            if feature["kind"] == "numeric":
+                a, b, one = x[known & inside].astype(float), x[known & ~inside].astype(float), feature["comparison"]
+                mine = {"n_a": len(a), "n_b": len(b)}
+                if one["test"]:
+                    mine |= {"mean_a": a.mean(), "mean_b": b.mean()}
+                if one["test"] and one["events_a"] is None and not one.get("persons"):
+                    for t, equal in (("welch_t", False), ("pooled_t", True)):
+                        mine[t] = float(stats.ttest_ind(a, b, equal_var=equal).statistic)
+                self.each("families of tests", f"{at}.comparison", one, 1e-8, **mine)
+                self.permuted_again(f"{at}.comparison", one, a, b)
+                if (name, None) in proxies and not self.by_person and not self.drawn:
+                    limits = area(inside[known], x[known].astype(float), alpha)
+                    mine = ends(limits, ("auc", "auc_low", "auc_high"))
+                    self.each("clusters", f"proxies of {name}", proxies[name, None], **mine)
+                continue
+            texts = (
+                np.where(known, "no", "yes")
+                if of_missing
+                else np.array(["(missing)" if one is None else str(one) for one in x])
+            )
+            levels, codes = np.unique(texts, return_inverse=True)
+            a, b = (np.bincount(codes[side], minlength=len(levels)) for side in (inside, ~inside))
+            number = {level: k for k, level in enumerate(levels.tolist())}
+            rare = a + b < 10
+            for j, level in enumerate(feature["levels"]):
+                which = (
+                    rare if level["level"] == "(rare levels)" else np.arange(len(levels)) == number.get(level["level"])
+                )
+                n, m = int(a[which].sum()), int(b[which].sum())
+                self.each("families of tests", f"{at}.levels[{j}]", level, rows=n + m)
+                mine = {"n_a": sizes["rows_cluster"], "n_b": sizes["rows_rest"]}
+                mine |= {"events_a": n, "events_b": m} if level["comparison"]["test"] else {}
+                self.each("families of tests", f"{at}.levels[{j}].comparison", level["comparison"], **mine)
+            if feature["table"] and feature["table"]["chi2"] is not None and not self.by_person:
+                expected = (a + b) * a.sum() / len(x)
+                chi2 = float(((a - expected) ** 2 / expected).sum() * len(x) / b.sum())
+                mine = {
+                    "chi2": chi2,
+                    "pearson_chi2": chi2,
+                    "dof": len(levels) - 1,
+                    "cramers_v": math.sqrt(chi2 / len(x)),
+                }
+                self.each("families of tests", f"{at}.table", feature["table"], p_value=chi_squared(a, b, seed), **mine)
+
+    def apart(self, where, one, tests, smallest):
+        """The gap of a cluster in either part, and of its two groups that are furthest apart on the train rows."""
+        mine = {f"{part}_rows": sum(group["rows"] for group in one[part]) for part in ("train", "test")}
+        mine |= {f"{part}_gap": gap_of(one[part], smallest[part]) for part in ("train", "test")}
+        self.each("local bias", where, one, **mine)
+        pairs = list(zip(one["train"], one["test"], strict=True))
+        enough = [pair for pair in pairs if pair[0]["counted"] >= smallest["train"]]
+        tested = [pair for pair in enough if pair[1]["counted"] >= smallest["test"]]
+        chosen = tested if len(tested) > 1 else enough
+        if len(chosen) < 2:
+            raise Skip("gaps within clusters that have fewer than two groups with enough rows")
+        told, value = one["held_out"], lambda pair: pair[0]["value"]
+        (high, high_test), (low, low_test) = max(chosen, key=value), min(reversed(chosen), key=value)
+        mine = {"higher": high["group"], "lower": low["group"], "train_gap": high["value"] - low["value"]}
+        mine |= {"counted_higher": high_test["counted"], "counted_lower": low_test["counted"]}
+        if told["minimum_detectable_gap"] is not None and not self.by_person:
+            n, m = high_test["counted"], low_test["counted"]
+            alpha = self.report["local_bias"]["settings"]["alpha"] / tests
+            rate = (high_test["events"] + low_test["events"]) / (n + m)
+            mine["minimum_detectable_gap"] = detectable(rate, n, m, alpha)
+        self.each("local bias", f"{where}.held_out", told, **mine)
+
+    def gap_summary(self, where, told, clusters, part, smallest):
+        """Bias ratios of clusters, and the same where groups change hands within each (multivariate hypergeometric)."""
+        asked, groups = self.report["local_bias"]["settings"], [one[part] for one in clusters]
+        rows = np.array([sum(group["rows"] for group in one) for one in groups])
+        gaps = np.array([gap_of(one, smallest) for one in groups])
+        if asked["metric"] == "auc":
+            raise Skip("gaps of areas under the curve within clusters")
+        names = ("bcr", "bir", "mean_gap", "largest_gap")
+        seen = dict(zip(names, (x[0] for x in bias_ratios(gaps[None], rows, asked["threshold"])), strict=True))
+        biased = int((gaps >= asked["threshold"] - 1e-12).sum())
+        self.each("local bias", where, told, clusters=int((~np.isnan(gaps)).sum()), biased=biased, **seen)
+        null = told["within_clusters"]
+        if not null or self.by_person:
+            raise Skip("what chance gives within clusters where persons have several rows, or where nothing is known")
+        rng, draws = np.random.default_rng([asked["random_state"], 1]), asked["permutations"]
+        drawn = np.full((draws, len(groups)), np.nan)
+        for j in np.flatnonzero(~np.isnan(gaps)):
+            n, x = ([group[name] for group in groups[j]] for name in ("counted", "events"))
+            made = rng.multivariate_hypergeometric(n, sum(x), size=draws, method="marginals")
+            counts = np.array(n) >= max(smallest, 1)
+            rates = made[:, counts] / np.array(n)[counts]
+            drawn[:, j] = rates.max(axis=1) - rates.min(axis=1)
+        by_chance = dict(zip(names, bias_ratios(drawn, rows, asked["threshold"]), strict=True))
+        mean = by_chance["mean_gap"]
+        mine = {name: np.nan_to_num(by_chance[name]).mean() for name in names if name != "mean_gap"}
+        mine |= {"mean_gap": np.nanmean(mean) if not np.isnan(mean).all() else math.nan, "permutations": draws}
+        for name in ("bcr", "bir", "largest_gap"):
+            as_much = (np.nan_to_num(by_chance[name]) >= seen[name] - 1e-12).sum()
+            mine[f"p_{name}"] = (1 + as_much) / (1 + draws)
+        self.each("local bias", f"{where}.within_clusters", null, **mine)
+
     def pooled(self, told):
-        """Sizes of groups of declared columns; estimates are in steps, so that no single person shows."""
+        """Groups of declared columns, estimated with help of the others, in steps in which no single person shows."""
+        alpha, everybody = 1 - told["confidence"], self.y[self.audited]
+        two = (
+            (0.0, 1.0) if told["is_rate"] else tuple(np.unique(everybody)) if len({*everybody.tolist()}) == 2 else None
+        )
+        step = 0.01 if told["is_rate"] else 10.0 ** math.floor(math.log10(0.1 * everybody.std()))
         for i, grouping in enumerate(told["groupings"]):
-            for j, group in enumerate(grouping["groups"]):
-                where, inside = f"pooled_groups.groupings[{i}].groups[{j}]", self.audited.copy()
-                for name, level in zip(grouping["columns"], group["values"], strict=False):
+            groups, masks = grouping["groups"], []
+            for group in groups:
+                masks.append(self.audited & self.table.known(*grouping["columns"]))
+                for name, level in zip(grouping["columns"], group["values"], strict=True):
                     cut = self.spec["groups"]["thresholds"].get(name)
                     above = (self.table.numbers(name) > cut) == level.startswith(">") if cut is not None else None
-                    inside &= self.table.among(name, [level]) if above is None else above
-                if len(group["values"]) == len(grouping["columns"]):
-                    inside &= self.table.known(*grouping["columns"])
-                few = int(inside.sum()) < min(told["pooled_from"], told["min_rows"])
-                mine = (
-                    {"size": None if few else int(inside.sum())}
-                    if len(grouping["columns"]) == len(group["values"])
-                    else {}
+                    masks[-1] &= self.table.among(name, [level]) if above is None else above
+            if not groups:
+                continue
+            number, worth = self.sizes_of(masks)
+            own = number >= min(told["pooled_from"], told["min_rows"])
+            of_group = [self.y[inside] for inside in masks]
+            mean = np.array([one.mean() for one in of_group])
+            design = [np.full((len(groups), 1), 10.0)]
+            if len(grouping["columns"]) > 1:
+                levels = [np.array(one) for one in zip(*(group["values"] for group in groups), strict=True)]
+                design += [(one[:, None] == np.unique(one)) * 1.0 for one in levels]
+            design = np.concatenate(design, axis=1)
+            if two:
+                share = ((mean - two[0]) / (two[1] - two[0])).clip(0, 1)
+                found = two[0] + (two[1] - two[0]) * self.table.again(
+                    pooled_rates, share * worth, worth, design, own, alpha
                 )
-                if told["is_rate"]:
-                    mine |= {name: round(group[name], 2) for name in ("estimate", "low", "high")}
-                self.each("pooled groups", where, group, **({} if self.by_person else mine))
+            else:
+                variance = np.array([one.var(ddof=1) if len(one) > 1 else 0.0 for one in of_group])
+                found = self.table.again(pooled_means, mean, variance, worth, design, own, alpha)
+            for j, group in enumerate(groups):
+                estimate, low, high = found[j] / step
+                steps = round(estimate), math.floor(low + 1e-9), math.ceil(high - 1e-9)
+                mine = ends([float(f"{x * step:.12g}") for x in steps]) | {"size": int(number[j]) if own[j] else None}
+                mine |= {"has_own_rows": bool(own[j]), "has_few_rows": bool(number[j] < told["min_rows"])}
+                self.each("pooled groups", f"pooled_groups.groupings[{i}].groups[{j}]", group, **mine)
+
+    def sizes_of(self, masks):
+        """People in each group, and as how many rows of different people its rows count.
+
+        How alike rows of a person are is learnt from all groups together (Kish 1965).
+        """
+        rows = np.array([one.sum() for one in masks])
+        if self.whose is None:
+            return rows, rows.astype(float)
+        parts = []
+        for inside in masks:
+            y, (_, people, of_each) = (
+                self.y[inside],
+                np.unique(self.whose[inside], return_inverse=True, return_counts=True),
+            )
+            off = np.bincount(people, y - y.mean())
+            between = (off**2).sum() * len(of_each) / max(len(of_each) - 1, 1)
+            parts.append((len(of_each), (of_each**2).sum(), between, y.var(ddof=1) if len(y) > 1 else 0.0))
+        number, squares, between, variance = map(np.array, zip(*parts, strict=True))
+        several = number > 1
+        pairs = (variance * (squares - rows))[several].sum()
+        alike = (between - variance * rows)[several].sum() / pairs if pairs > 0 else 1.0
+        return number, rows / (1 + np.clip(alike, 0, 1) * (squares / np.maximum(rows, 1) - 1))
 
     def declared(self, told):
         """The bias variable of each declared group against everybody else; intervals of differences hold at once."""
@@ -1869,34 +3415,49 @@ class Recomputed:
     def tests(self, part, where="", values=(0, 1)):
         """Every exact test of two rates in the report, from the counts that stand beside it."""
         if isinstance(part, dict) and part.keys() >= {"n_a", "events_a", "test"} and part["test"]:
-            if part["test"] != "exact mid-p":
-                self.each("tests", where, part, difference=part["mean_a"] - part["mean_b"])
-                mine = {} if self.by_person else of_means(part) | {"p_value": part["welch_t_p_value"]}
-                drawn = () if part["test"] == "Welch's t" else ("low", "high", "p_value")
+            if part["test"] not in COUNTED:
+                mine = {"mean_a": part["mean_b"] + part["difference"], "mean_b": part["mean_a"] - part["difference"]}
+                self.each("tests", where, part, difference=part["mean_a"] - part["mean_b"], **mine)
+                told = part.get("persons") or not self.by_person
+                mine = of_means(part) | {"p_value": part["welch_t_p_value"]} if told else {}
+                drawn = ("low", "high", "p_value") if part["test"] == "studentised permutation" else ()
                 self.each("tests", where, part, 1e-6, **{name: x for name, x in mine.items() if name not in drawn})
+                self.attempt(self.design_effect, where, part, mine)
                 raise Skip(f"p-values by {part['test']}")
             x, n, y, m = (part[name] for name in ("events_a", "n_a", "events_b", "n_b"))
             pairs = [(0, 1), *combinations(values[:50], 2)]  # the two values of what is compared, nearly always 0 and 1
             fits = [pair for pair in pairs if math.isclose(part["mean_a"], pair[0] + (pair[1] - pair[0]) * x / n)]
             low, step = fits[0][0] if fits else 0, fits[0][1] - fits[0][0] if fits else 1
-            mine = ends(
-                [step * one for one in newcombe(x, n, y, m, z_of(1 - part["confidence"]))],
-                ("difference", "low", "high"),
-            )
-            mine |= {"mean_a": low + step * x / n, "mean_b": low + step * y / m, "p_value": mid_p(x, n, y, m)}
+            alpha, by = 1 - part["confidence"], part.get("persons")
+            worth = effective(part, alpha)
+            mine = ends([step * one for one in newcombe(*worth, z_of(alpha))], ("difference", "low", "high"))
+            mine |= {"mean_a": low + step * x / n, "mean_b": low + step * y / m}
+            mine |= {"events_a": (part["mean_a"] - low) / step * n, "events_b": (part["mean_b"] - low) / step * m}
+            (a, c, b, d) = map(round, worth)
+            mine["p_value"] = mid_p(min(a, c), c, min(b, d), d)
             mine["effect_size"] = 2 * math.asin(math.sqrt(x / n)) - 2 * math.asin(math.sqrt(y / m))  # Cohen's h
-            alpha, pooled = 1 - part["confidence"], (x + y) / (n + m)
-            mine |= t_tests(x, n, y, m) | {"minimum_detectable_difference": step * detectable(pooled, n, m, alpha)}
+            seen, t_of = detectable((x + y) / (n + m), worth[1], worth[3], alpha), {**t_tests(x, n, y, m)}
+            for name in ("welch_t", "pooled_t") if t_of and by else ():
+                t_of[name] /= math.sqrt(by["design_effect"])
+                t_of[f"{name}_p_value"] = 2 * float(special.stdtr(by["df"], -abs(t_of[name])))
+            mine |= t_of | {"minimum_detectable_difference": step * seen}
             if part["ratio"] is not None:
-                of_ratio = (ratio(x / n, y / m), *koopman(x, n, y, m, z_of(alpha)))
+                of_ratio = (ratio(x / n, y / m), *koopman(*worth, z_of(alpha)))
                 mine |= ends(of_ratio, ("ratio", "ratio_low", "ratio_high"))
             self.each("tests", where, part, **mine)
+            self.attempt(self.design_effect, where, part, mine)
         if isinstance(part, dict) and part.get("comparison") and part.get("column") in self.table.columns:
             values = sorted({x for x in self.table.columns[part["column"]] if isinstance(x, (int, float))})
         inner = part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else []
         for name, one in inner:
             step = f"[{name}]" if isinstance(part, list) else f".{name}"
             self.attempt(self.tests, one, (where + step).strip("."), values)
+
+    def design_effect(self, where, test, mine):
+        """By how much t statistics by persons are smaller than those of rows."""
+        if test.get("persons") and test["pooled_t"]:
+            effect = test["persons"]["design_effect"] * (mine["pooled_t"] / test["pooled_t"]) ** 2
+            self.each("tests", f"{where}.persons", test["persons"], 1e-6, design_effect=effect)
 
     def metrics(self, at, facet, told):
         """Rates, criteria and the composite score of one declared grouping; then Clarify's metrics."""
@@ -2033,7 +3594,9 @@ class Recomputed:
             if spec["similar_by"] and said is not None and people is None and a.total() >= 5:
                 rows = self.drawn_alike(told)[0]
                 rows = rows[known[rows]]
-                plus, minus, n = flip_test(places_of(table, spec["similar_by"], rows), inside[rows], said[rows])
+                plus, minus, n = table.again(
+                    flip_test, places_of(table, spec["similar_by"], rows), inside[rows], said[rows]
+                )
                 plus, minus = (minus, plus) if turn else (plus, minus)
                 mine["FT"] = (plus - minus) / n
                 for k in (1, judged):
@@ -2166,6 +3729,69 @@ class Recomputed:
         mine |= {"noise_mean": noise.mean(), "noise_high": np.quantile(noise, 0.95)}
         mine["p_value"] = (1 + (noise >= total[0] - 1e-12).sum()) / (1 + len(noise))
         self.each("metrics of groups", at, told, 1e-6, **mine)
+
+    def numeric_groups(self, told):
+        """Means, medians and errors of numbers by group; differences and ratios from the limits of two groups."""
+        if self.by_person:
+            raise Skip("numbers of groups of persons")
+        label, said = (
+            self.table.numbers(told[x]) if told[x] else np.full(self.table.rows, 0.0) for x in ("label", "prediction")
+        )
+        error, near = said - label, self.spec["groups"]["tolerance"] or 0
+        amounts = {"outcome": label, "prediction": said, "error": error, "absolute_error": abs(error)}
+        amounts |= {"squared_error": error**2, "tolerance": (abs(error) <= near) * 1.0}
+        alpha, known = 1 - told["confidence"], np.isfinite(label + said)
+
+        def measured(name, rows, level):
+            what = name.split("_", 1 + name.startswith("root"))[-1]
+            x = amounts[what][rows]
+            if name.startswith("median"):
+                return median(x, level)
+            if not len(x) or (np.ptp(x) == 0 and what != "tolerance"):  # which says nothing of how far others are off
+                return (
+                    (math.sqrt(x[0]) if name.startswith("root") else x[0]) if len(x) else math.nan,
+                    math.nan,
+                    math.nan,
+                )
+            limits = wilson(x.sum(), len(x), z_of(level)) if what == "tolerance" else student(x, level)
+            limits = limits if amounts[what][known].min() < 0 else (limits[0], max(limits[1], 0), limits[2])
+            return tuple(map(math.sqrt, limits)) if name.startswith("root") else limits
+
+        for f, facet in enumerate(told["facets"]):
+            at, names = f"numeric_groups.facets[{f}]", [one["group"] for one in facet["groups"]]
+            here, masks = known & self.table.known(*facet["columns"]), []
+            missing = {name: int((~self.table.known(name)).sum()) for name in facet["missing"]}
+            self.each("numbers of groups", f"{at}.missing", facet["missing"], **missing)
+            self.each("numbers of groups", at, facet, rows=self.table.rows)
+            overall = {name: measured(name, here, alpha)[0] for name in facet["overall"]}
+            self.each("numbers of groups", f"{at}.overall", facet["overall"], **overall)
+            for g, group in enumerate(facet["groups"]):
+                masks.append(here.copy())
+                for name, level in zip(facet["columns"], group["values"], strict=True):
+                    cut = self.spec["groups"]["thresholds"].get(name)
+                    above = (self.table.numbers(name) > cut) == level.startswith(">") if cut is not None else None
+                    masks[-1] &= self.table.among(name, [level]) if above is None else above
+                n = int(masks[-1].sum())
+                self.each("numbers of groups", f"{at}.groups[{g}]", group, rows=n)
+                for name, stated in (group["rates"] or {}).items():
+                    mine = ends(measured(name, masks[-1], alpha)) | {"n": n}
+                    mine |= {} if stated["events"] is None else {"events": mine["estimate"] * n}
+                    self.attempt(self.each, "numbers of groups", f"{at}.groups[{g}].rates.{name}", stated, **mine)
+            alone = facet["reference"] in names
+            contrasts = len(names) - 1 if alone else len(names) if len(names) > 2 else 1
+            for (m, metric), g in product(enumerate(facet["against_reference"]), range(len(names))):
+                name, _, what = metric["metric"].rpartition("_")
+                other = masks[names.index(facet["reference"])] if alone else here & ~masks[g]
+                mine = {}
+                for level, two in (
+                    (alpha, ("low", "high")),
+                    (1 - (1 - alpha) ** (1 / contrasts), ("together_low", "together_high")),
+                ):
+                    a, b = (measured(name, rows, level) for rows in (masks[g], other))
+                    mine["estimate"] = a[0] - b[0] if what == "difference" else ratio(a[0], b[0])
+                    mine |= ends((joined if what == "difference" else over)(*a, *b), two)
+                where = f"{at}.against_reference[{m}].values[{g}]"
+                self.attempt(self.each, "numbers of groups", where, metric["values"][g], **mine)
 
     def limits(self):
         """Every limit's verdict from its evidence, which stands elsewhere in the report, and that of all together."""
