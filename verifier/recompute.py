@@ -1840,7 +1840,8 @@ class Recomputed:
         for name, *pair in pairs:
             told, value = (None if isinstance(x, float) and math.isnan(x) else x for x in pair)
             rounded = 2.0**-26 if ".rates.calib" in where else 1e-12  # scores are counted in whole multiples of it
-            rounded = 2.0**-20 if kind == "Clarify's metrics" and self.by_person else rounded  # and weights of these
+            of_rows = kind in ("Clarify's metrics", "metrics of groups", "calibration")
+            rounded = 2.0**-20 if of_rows and self.by_person else rounded  # and so are weights of persons' rows
             self.made[kind] += 1
             told = float(told) if told in ("Infinity", "-Infinity") else told  # JSON has no word for it
             numbers = not any(x is None or isinstance(x, (str, bool, list)) for x in (told, value))
@@ -2446,7 +2447,7 @@ class Recomputed:
         if self.report.get("groups") and self.report["groups"]["label"] not in self.spec["groups"]["thresholds"]:
             mine = {"positive": positive if isinstance(positive, list) else [positive]}
             self.each("settings", "groups", self.report["groups"], **mine)
-        self.each("settings", "report", self.report, schema_version=2)
+        self.each("settings", "report", self.report, schema_version=1 + ("sentences" in self.report))
         first = self.report.get("primary_test") or {}
         if first.get("shrinkage"):
             self.each(

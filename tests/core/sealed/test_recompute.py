@@ -446,3 +446,99 @@ def test_groups_found_one_after_another_where_more_is_better(program: Any, tmp_p
     recomputed = program.Recomputed(report, program.Table([tmp_path / "t.csv"], report["spec"]["source"]))
     assert recomputed.differing == []
     assert recomputed.made["people found"] > 10
+
+
+_OF_GROUPS = ("groups.", "calibration.", "characteristics.", "declared_outcomes.", "gate.", "drawn.", "split.")
+
+
+@pytest.mark.parametrize("name", ["large", "large_higher_is_better"])
+def test_numbers_of_drawn_rows_and_of_persons_are_found(name: str, program: Any, tables: dict[str, Path]) -> None:
+    """One of each member that is asked for, of some that are drawn."""
+    report = golden(name)
+    table = program.Table([tables[name]], report["spec"]["source"])
+    members: dict[str, list[tuple[Any, Any]]] = {}
+    for part, member, where in _numbers(report):
+        if where.startswith(_OF_GROUPS):
+            members.setdefault(where, []).append((part, member))
+    assert len(members) > 60
+    rng = np.random.default_rng(5)
+    for i in rng.permutation(len(members))[:12]:
+        where = [*members][i]
+        part, member = members[where][rng.integers(len(members[where]))]
+        before = part[member]
+        part[member] = changed(before)
+        assert program.Recomputed(report, table).differing, where
+        part[member] = before
+    assert not program.Recomputed(report, table).differing
+
+
+WORDS = {
+    "age 30 to 40": lambda x: (x["age"] >= 30) & (x["age"] <= 40),
+    "income above 300 or missing": lambda x: ~(x["income"] <= 300),
+    "town is north or south and sex is f": lambda x: x["town"].isin(["north", "south"]) & (x["sex"] == "f"),
+    "town is not missing and race is a, c or missing": lambda x: x["town"].notna() & ~x["race"].isin(["b", "rare"]),
+    "race is neither a nor missing and age up to 50": lambda x: (
+        x["race"].notna() & (x["race"] != "a") & (x["age"] <= 50)
+    ),
+    "job is not none and income up to 1,000": lambda x: (x["job"] != "none") & (x["income"] <= 1000),
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words_of_groups_say_who_is_in_them(words: str, program: Any, tables: dict[str, Path]) -> None:
+    report = golden("mixed")
+    recomputed = program.Recomputed(report, program.Table([tables["mixed"]], report["spec"]["source"]))
+    inside = WORDS[words](pd.read_csv(tables["mixed"], keep_default_na=False, na_values=[""]))
+    assert inside.any()
+    assert (recomputed.described(words) == inside.to_numpy()).all()
+
+
+def test_words_that_may_be_more_than_one_group_are_left_out(program: Any, tables: dict[str, Path]) -> None:
+    report = golden("mixed")
+    recomputed = program.Recomputed(report, program.Table([tables["mixed"]], report["spec"]["source"]))
+    for words in ("town is nowhere", "somebody is north", "age round 40"):
+        with pytest.raises(program.Skip):
+            recomputed.described(words)
+
+
+_GROUPS = {"facets": ["sex", ["contract", "sex"]], "score": "score", "stratum": "job", "similar_by": ["income", "town"]}
+_LIMITS = [
+    {"metric": "auc", "facet": "sex", "min": 0.6},
+    {"metric": "flip_test", "facet": ["contract", "sex"], "max": 0.2},
+    {"check": "worst_group", "of": "calibration", "max_difference": 0.1},
+    {"check": "declared_group", "max_difference": 0.1},
+    {"check": "worst_group", "ruled_out_from": 0.2},
+]
+_VARIANTS: dict[str, Report] = {
+    "persons": {"split": {"key": "person"}, "favourable": "negative"},
+    "cut": {"groups": {**_GROUPS, "label": "grade", "prediction": "asked", "thresholds": {"grade": 50, "asked": 100}}},
+    "others": {"groups": {**_GROUPS, "reference": "everybody else"}, "missing": "drop", "significance": {"alpha": 0.1}},
+    "amounts": {"bias_variable": {"column": "grade", "better": "higher"}, "split": {"key": "person"}},
+    "drawn": {"large_rows": 1_000, "missing": "drop"},
+}
+
+
+@pytest.mark.parametrize("variant", _VARIANTS)
+def test_other_settings_of_groups_agree(variant: str, program: Any, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    people(1_300, 43, gaps=True).to_csv(file, index=False)
+    spec = parse_spec({
+        "name": variant,
+        "source": {"path": str(file)},
+        "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+        "favourable": "positive",
+        "features": {"include": ["age", "income", "town", "job"]},
+        "protected": ["sex", "race"],
+        "groups": {**_GROUPS, "label": "repaid", "prediction": "granted"},
+        "worst_groups": {"permutations": 79},
+        "clustering": None,
+        "slices": None,
+        "gate": _LIMITS,
+        **_VARIANTS[variant],
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    assert report["calibration"]["ruled_out"]
+    assert ("drawn" in report) == (variant == "drawn")
+    recomputed = program.Recomputed(report, program.Table([file], report["spec"]["source"]))
+    assert recomputed.differing == []
+    assert {"calibration", "characteristics", "Clarify's metrics", "limits"} <= recomputed.made.keys()
