@@ -206,22 +206,32 @@ def t_tests(x, n, y, m):
     return out
 
 
+def variances(n, m, gap, welch_t, pooled_t):
+    """The variances of two samples from Welch's t and Student's, which weigh them differently."""
+    whole, pooled = ((gap / t) ** 2 if t else math.nan for t in (welch_t, pooled_t))
+    parts, together = ((n - 1) * n, (m - 1) * m), pooled * (n + m - 2) / (1 / n + 1 / m)
+    if not whole > 0 or abs(parts[0] - parts[1]) < 0.01 * sum(parts):
+        raise Skip("means without t statistics, or of as many people")
+    v = n * (together - parts[1] * whole) / (parts[0] - parts[1])
+    return v, m * (whole - v / n)
+
+
 def of_means(part):
     """A difference of two means by Welch (1947): g with its small-sample factor (Hedges 1981), t, p, limits.
 
     The report holds no variances; they follow from its two t statistics, so that what else it says has to fit them.
     """
     n, m, gap = part["n_a"], part["n_b"], part["mean_a"] - part["mean_b"]
-    whole, pooled = ((gap / part[name]) ** 2 if part[name] else math.nan for name in ("welch_t", "pooled_t"))
     by = part.get("persons") or {"design_effect": 1, "df": None}  # the variances of t statistics are then by person
-    spread, parts = pooled / by["design_effect"] / (1 / n + 1 / m), ((n - 1) * n, (m - 1) * m)
-    if not whole > 0 or (by["df"] is None and abs(parts[0] - parts[1]) < 0.01 * sum(parts)):
-        raise Skip("means without t statistics, or of as many people")
     if by["df"] is None:
-        v = ((n + m - 2) * spread - parts[1] * whole) / (parts[0] - parts[1])
-        degrees = whole**2 / (v**2 / (n - 1) + (whole - v) ** 2 / (m - 1)) if n > 1 and m > 1 else math.nan
+        v, w = variances(n, m, gap, part["welch_t"], part["pooled_t"])
+        whole, spread = v / n + w / m, ((n - 1) * v + (m - 1) * w) / (n + m - 2)
+        degrees = whole**2 / ((v / n) ** 2 / (n - 1) + (w / m) ** 2 / (m - 1)) if n > 1 and m > 1 else math.nan
+    elif part["welch_t"] and part["pooled_t"]:
+        whole, degrees = (gap / part["welch_t"]) ** 2, by["df"]
+        spread = (gap / part["pooled_t"]) ** 2 / by["design_effect"] / (1 / n + 1 / m)
     else:
-        degrees = by["df"]
+        raise Skip("means without t statistics, or of as many people")
     half = (n + m - 2) / 2
     small = math.exp(special.gammaln(half) - special.gammaln(half - 0.5)) / math.sqrt(half)
 
@@ -249,14 +259,24 @@ def effective(test, alpha):
     return [test[name] / shrink for name in ("events_a", "n_a", "events_b", "n_b")]
 
 
-def t_of_means(a, b):
-    """Welch's t of two means, and Student's, from the values of all rows."""
-    n, m, gap = len(a), len(b), a.mean() - b.mean()
-    v, w = np.var(a, ddof=1), np.var(b, ddof=1)
+def t_of_means(n, mean, v, m, other, w):
+    """Welch's t of two means, and Student's, from rows, means and variances."""
     pooled = ((n - 1) * v + (m - 1) * w) / (n + m - 2) * (1 / n + 1 / m)
     return {
-        name: gap / math.sqrt(x) if x else math.nan for name, x in (("welch_t", v / n + w / m), ("pooled_t", pooled))
+        name: (mean - other) / math.sqrt(x) if x else math.nan
+        for name, x in (("welch_t", v / n + w / m), ("pooled_t", pooled))
     }
+
+
+def moments(x):
+    """Rows, mean and variance."""
+    return len(x), x.mean(), np.var(x, ddof=1) if len(x) > 1 else math.nan
+
+
+def classical(tests, effect, df):
+    """Student's and Welch's t of persons with several rows, from those of the rows."""
+    out = {name: t / math.sqrt(effect) for name, t in tests.items() if name in ("welch_t", "pooled_t")}
+    return out | {f"{name}_p_value": 2 * float(special.stdtr(df, -abs(t))) for name, t in out.items()}
 
 
 def roundest(low, high):
@@ -780,41 +800,15 @@ class ByPerson:
             total = total + sign * few * (sums - x.mean() * rows) / len(x)
             weights = weights + (rows / len(x)) ** 2
             self.alike += ((rows / len(x)) ** 2).sum() / (1 / len(a) + 1 / len(b))
-        self.a, self.b, self.n, self.m, self.variance = a, b, len(a), len(b), (total**2).sum()
+        self.a, self.b, self.variance = a, b, (total**2).sum()
         self.df = max(weights.sum() ** 2 / (weights**2).sum() - 1, 1)
 
-    def shrink(self, effect, alpha):
-        """What counts are divided by at this level."""
-        return effect * float(special.stdtrit(self.df, 1 - alpha / 2) / special.ndtri(1 - alpha / 2)) ** 2
-
-    def rates(self, alpha):
-        """Of rows with 0 or 1: design effect, limits, p-values, the ratio's limits, and what could be seen."""
-        parts = [x.mean() * (1 - x.mean()) / len(x) for x in (self.a, self.b)]
-        effect = max(1.0, self.alike if 0 in parts else 1.0, self.variance / sum(parts) if sum(parts) else 1.0)
-        whole = self.a.sum(), self.n, self.b.sum(), self.m
-        x, n, y, m = (one / self.shrink(effect, alpha) for one in whole)
-        p_value = mid_p(*(min(round(k), round(of)) if i else round(of) for k, of in ((x, n), (y, m)) for i in (1, 0)))
-        out = dict(zip(("low", "high"), newcombe(x, n, y, m, z_of(alpha))[1:], strict=True)) | {"p_value": p_value}
-        if x + y:
-            out |= dict(zip(("ratio_low", "ratio_high"), koopman(x, n, y, m, z_of(alpha)), strict=True))
-        out["minimum_detectable_difference"] = detectable((x + y) / (n + m), n, m, alpha)
-        return effect, out | self.classical({k: t for k, t in t_tests(*whole).items() if k[-1] == "t"}, effect)
-
-    def means(self, alpha):
-        """Of any numbers the same; as many rows of different persons would not be surer."""
-        gap, t = self.a.mean() - self.b.mean(), t_of_means(self.a, self.b)
-        rows = abs(gap / t["welch_t"]) if t["welch_t"] else math.nan
-        error = max(math.sqrt(self.variance), rows)
-        reach, power = (float(special.stdtrit(self.df, x)) for x in (1 - alpha / 2, 0.8))
-        out = {"low": gap - reach * error, "high": gap + reach * error}
-        out["p_value"] = 2 * float(special.stdtr(self.df, -abs(gap) / error))
-        out["minimum_detectable_difference"] = (reach + power) * error
-        return (error / rows) ** 2, out | self.classical(t, (error / rows) ** 2)
-
-    def classical(self, tests, effect):
-        """Student's and Welch's t of persons."""
-        out = {name: t / math.sqrt(effect) for name, t in tests.items()}
-        return out | {f"{name}_p_value": 2 * float(special.stdtr(self.df, -abs(t))) for name, t in out.items()}
+    def effect(self, counted):
+        """How many times the variance of as many rows of different persons the variance is."""
+        if counted:
+            parts = [x.mean() * (1 - x.mean()) / len(x) for x in (self.a, self.b)]
+            return max(1.0, self.alike if 0 in parts else 1.0, self.variance / sum(parts) if sum(parts) else 1.0)
+        return max(1.0, self.variance / sum(moments(x)[2] / len(x) for x in (self.a, self.b)))
 
 
 # 2. The table, as docs/reading.md has it ----------------------------------------------------------------------------
@@ -1792,6 +1786,9 @@ class Recomputed:
         self.attempt(self.columns)
         self.attempt(self.characteristics, report.get("characteristics"))
         self.attempt(self.tree)
+        self.attempt(self.clusters_together)
+        self.attempt(self.without_others)
+        self.attempt(self.primary)
         self.attempt(self.of_proxies)
         if (report.get("mitigation") or {}).get("thresholds"):
             self.attempt(self.tried, report["mitigation"])
@@ -1824,7 +1821,7 @@ class Recomputed:
             check(*given, **named)
         except Skip as skip:
             self.left_out[str(skip)] += 1
-        except (ArithmeticError, LookupError, ValueError) as error:  # such as more events than people
+        except (ArithmeticError, LookupError, TypeError, ValueError) as error:  # such as more events than people
             self.made["contradictions"] += 1
             self.differing.append(("contradictions", check.__name__, "contradicting itself", repr(error)))
 
@@ -1891,13 +1888,9 @@ class Recomputed:
         ranks = self.table.row_hashes({**used, **carried}, **y, **persons, **lists)
         drawn, test = np.zeros(self.table.rows, dtype=np.uint64), np.zeros(self.table.rows, dtype=bool)
         drawn[self.complete] = mixed(mixed(ranks[self.complete]) + occurrences(ranks[self.complete]))
-        if split["method"] == "hash" or split["key"] or (split["method"] == "auto" and self.drawn):
-            people = persons["(key)"] if split["key"] else drawn
-            test = by_hash(people, split["test_size"], split["random_state"]) & self.complete
-        else:
-            rest = self.table.row_hashes(carried, **persons, **lists, **numbers)
-            order = np.flatnonzero(self.complete)[np.lexsort((rest[self.complete], content[self.complete]))]
-            test[order] = stratified(self.y[order], split["test_size"], split["random_state"], split["stratify"])
+        rest = self.table.row_hashes(carried, **persons, **lists, **numbers)
+        self.drawn_by = persons["(key)"] if split["key"] else drawn, rest, content
+        test = self.divided_again(self.complete, split["random_state"])
         for part, rows in (("train", ~test), ("test", test)):
             y = self.y[self.audited & rows]
             mine |= {f"{part}_rows": len(y), f"{part}_mean": y.mean() if len(y) else math.nan}
@@ -1909,6 +1902,16 @@ class Recomputed:
         means = {name: mine[name] for name in ("train_mean", "test_mean")}
         self.each("rows", "bias_variable", bias, **means)
         self.ranks, self.divided = drawn, test
+
+    def divided_again(self, rows, seed):
+        """Which of some rows are test rows, by this seed."""
+        split, (numbers, rest, content) = self.spec["split"], self.drawn_by
+        if split["method"] == "hash" or split["key"] or (split["method"] == "auto" and self.drawn):
+            return by_hash(numbers, split["test_size"], seed) & rows
+        test, order = np.zeros(self.table.rows, dtype=bool), np.flatnonzero(rows)
+        order = order[np.lexsort((rest[rows], content[rows]))]
+        test[order] = stratified(self.y[order], split["test_size"], seed, split["stratify"])
+        return test
 
     def carried(self):
         """Columns that make part of a row's content, though people are not told apart by them."""
@@ -1996,24 +1999,23 @@ class Recomputed:
     def compared(self, kind, where, part, inside, among):
         """A group with all others among some rows: rows, events, means, t statistics; the rest follows from these."""
         (a, b), test = (self.y[among & side] for side in (inside, ~inside)), part["test"]
-        mine, alpha = {"n_a": len(a), "n_b": len(b)}, self.spec["significance"]["alpha"]
-        persons = part.get("persons") and ByPerson(a, self.person[among & inside], b, self.person[among & ~inside])
+        mine = {"n_a": len(a), "n_b": len(b)}
+        whose = [[self.person[among & side]] for side in (inside, ~inside)] if part.get("persons") else []
+        persons = ByPerson(a, *whose[0], b, *whose[1]) if whose else None
         if persons:
             self.each(kind, f"{where}.persons", part["persons"], **dict(zip("ab", persons.persons, strict=True)))
         if test is not None:
             mine |= {"mean_a": a.mean(), "mean_b": b.mean(), "difference": a.mean() - b.mean()}
-            low, high = min(a.min(), b.min()), max(a.max(), b.max())
-            two = part["events_a"] is not None
+            high, two = max(a.max(), b.max()), part["events_a"] is not None
             mine |= {"events_a": (a == high).sum(), "events_b": (b == high).sum()} if two else {}
-            mine |= t_of_means(a, b) if "exact" not in test and not persons else {}
+            mine |= t_of_means(*moments(a), *moments(b)) if "exact" not in test and not persons else {}
         self.each(kind, where, part, **mine)
         if persons and test is not None:
-            effect, mine = (persons.rates if two else persons.means)(alpha)
-            if two and high - low != 1:
-                mine |= {name: (high - low) * mine[name] for name in ("low", "high", "minimum_detectable_difference")}
-            mine = {name: x for name, x in mine.items() if part[name] is not None}
+            persons = ByPerson((a == high) * 1.0, *whose[0], (b == high) * 1.0, *whose[1]) if two else persons
+            effect = persons.effect(two)
             self.each(kind, f"{where}.persons", part["persons"], 1e-6, design_effect=effect, df=persons.df)
-            self.each(kind, where, part, 1e-6, **mine)
+            tests = t_of_means(*moments(a), *moments(b))
+            self.each(kind, where, part, 1e-6, **classical(tests, effect, persons.df))
 
     @property
     def person(self):
@@ -2107,6 +2109,26 @@ class Recomputed:
         low_and_high = [newcombe(*effective(test, x), z_of(x))[1:] for x in (alpha, alpha / comparisons)]
         step = (alone[1] - alone[0]) / (low_and_high[0][1] - low_and_high[0][0])
         return [step * end for end in low_and_high[1]]
+
+    def visible(self, where, one, level):
+        """The difference that a comparison would have found at this level with 80 % power."""
+        test, persons, step = one["comparison"], one["comparison"].get("persons"), 1
+        if "exact" in test["test"]:
+            x, n, y, m = effective(test, level)
+            gap = x / n - y / m
+            step = test["difference"] / gap if gap else 1
+            mine = step * detectable((x + y) / (n + m), n, m, level)
+        else:
+            of = [test[name] for name in ("n_a", "n_b")]
+            v, w = (1, 1) if persons else variances(*of, *(test[x] for x in ("difference", "welch_t", "pooled_t")))
+            error = abs(ratio(test["difference"], test["welch_t"])) if persons else math.sqrt(v / of[0] + w / of[1])
+            df = (
+                persons["df"]
+                if persons
+                else error**4 / sum((x / n) ** 2 / (n - 1) for x, n in zip((v, w), of, strict=True))
+            )
+            mine = error * sum(float(special.stdtrit(df, x)) for x in (1 - level / 2, 0.8))
+        self.each("families of tests", where, one, 1e-6, smallest_visible=mine)
 
     def of_intersections(self, told):
         """Weights by the evidence on the train rows, p-values over the family, limits of what was chosen, shrinkage."""
@@ -2413,28 +2435,166 @@ class Recomputed:
         return np.all([met.get(key, np.less_equal)(x, end) for key, end in of_span.items()], axis=0)
 
     def tree(self):
-        """Each part of the clusters' tree from its own parts, and each cluster as the part that became it."""
-        nodes, data = (self.report.get("tree") or {"nodes": []})["nodes"], self.report
+        """The clusters' tree: all train rows, and of each part what its parent leaves beside the other part of it."""
+        nodes, y = (self.report.get("tree") or {"nodes": []})["nodes"], self.y[self.audited & self.train]
+        sign = -1 if self.spec["bias_variable"]["better"] == "higher" else 1
+        leaves = [one for one in nodes if one["label"] is not None]
         for i, node in enumerate(nodes):
-            below, mine = [nodes[k] for k in node["children"]], {}
-            for one in below:
+            above = nodes[node["parent"]] if i else None
+            for one in (nodes[k] for k in node["children"]):
                 self.each("clusters", f"tree.nodes[{one['id']}]", one, parent=i)
-            rows, whole = node["rows"], nodes[0]["rows"]
-            if below:
-                mine = {"rows": sum(one["rows"] for one in below)}
-                mine["mean"] = sum(one["rows"] * one["mean"] for one in below) / mine["rows"]
-                self.each("clusters", f"tree.nodes[{i}]", {"ids": [one["id"] for one in below]}, ids=node["children"])
-            if i:
-                rest = (whole * nodes[0]["mean"] - rows * node["mean"]) / (whole - rows)
-                mine["gap"] = (node["mean"] - rest) * (-1 if self.spec["bias_variable"]["better"] == "higher" else 1)
-            if {*self.y[self.audited].tolist()} <= {0, 1}:
-                mine["std"] = math.sqrt(max(0, node["mean"] * (1 - node["mean"])))
-            self.each("clusters", f"tree.nodes[{i}]", node, id=i, **mine)
-            for c, one in enumerate(data["clusters"]):
+            mine = {"children": [one["id"] for one in nodes if one["parent"] == i]}
+            if above is None:
+                mine |= {"rows": len(y), "mean": y.mean(), "std": y.std()} | ({"gap": 0} if node["children"] else {})
+            else:
+                beside = nodes[sum(above["children"]) - i]
+                n = mine["rows"] = above["rows"] - beside["rows"]
+                mine["mean"] = (above["rows"] * above["mean"] - beside["rows"] * beside["mean"]) / n
+                squares = [one["rows"] * (one["std"] ** 2 + one["mean"] ** 2) for one in (above, beside)]
+                variance = (squares[0] - squares[1]) / n - mine["mean"] ** 2
+                rest = (y.sum() - n * mine["mean"]) / (len(y) - n)
+                mine["gap"] = sign * (mine["mean"] - rest)
+                if variance > 1e-6 * squares[0] / n:
+                    self.each("clusters", f"tree.nodes[{i}]", node, 1e-6, std=math.sqrt(variance))
+                else:
+                    self.each("clusters", f"tree.nodes[{i}]", {"none": node["std"]}, 1e-3, none=0)
+            if node["label"] is not None:
+                mine["label"] = sum(one["gap"] > node["gap"] for one in leaves) if i else 0
+            self.each("clusters", f"tree.nodes[{i}]", node, 1e-8, id=i, **mine)
+            for c, one in enumerate(self.report["clusters"]):
                 if one["cluster"] == node["label"]:
                     gap = node["gap"] if i else 0.0  # beside everybody there is nobody
-                    mine = {"train_rows": rows, "train_mean": node["mean"], "train_gap": gap}
+                    mine = {"train_rows": node["rows"], "train_mean": node["mean"], "train_gap": gap}
                     self.each("clusters", f"clusters[{c}]", one, **mine)
+
+    def without_others(self):
+        """Clusters that differ, beside everybody but those that stand out more: one after another."""
+        told, y = self.report["clusters"], self.y[self.audited & self.test]
+        high = y.max() if len(y) else 0
+        later = sorted((one for one in told if one["without"]), key=lambda one: len(one["without"]["left_out"]))
+        first = [one for one in told if one["significant"] and not one["without"]]
+        out = [min(first, key=lambda one: one["comparison"]["p_value"])["cluster"]] if first else []
+        for one in later:
+            at, apart, part = f"clusters[{one['cluster']}].without", one["without"], one["without"]["comparison"]
+            self.each("clusters", at, apart, left_out=sorted(out))
+            if part:
+                beside = [told[k]["comparison"] for k in apart["left_out"]]
+                n = one["comparison"]["n_a"]
+                mine = {"n_a": n, "n_b": len(y) - n - sum(x["n_a"] for x in beside)}
+                if part["events_a"] is not None:
+                    mine["events_a"] = one["comparison"]["events_a"]
+                    mine["events_b"] = (y == high).sum() - mine["events_a"] - sum(x["events_a"] for x in beside)
+                elif part["mean_a"] is not None:
+                    left = y.sum() - n * part["mean_a"] - sum(x["n_a"] * x["mean_a"] for x in beside)
+                    mine |= {"mean_a": one["comparison"]["mean_a"], "mean_b": left / mine["n_b"]}
+                self.each("clusters", f"{at}.comparison", part, 1e-8, **mine)
+            out += [one["cluster"]] if apart["stands_out"] else []
+
+    def clusters_together(self):
+        """What clusters add up to: of each one what all rows leave beside the others, which are in no second one."""
+        told, y, train = self.report["clusters"], self.y[self.audited & self.test], self.audited & self.train
+        high = y.max() if len(y) else 0
+        counted = [(c, one["comparison"]) for c, one in enumerate(told) if one["comparison"] and len(told) > 1]
+        for c, part in counted:
+            others = [one for k, one in counted if k != c]
+            left = len(y) - sum(one["n_a"] for one in others)
+            self.each("clusters", f"clusters[{c}]", told[c], cluster=c, test_rows=left)
+            mine = {"n_a": left, "n_b": len(y) - left}
+            if part["events_a"] is not None and all(one["events_a"] is not None for one in others):
+                events = (y == high).sum() - sum(one["events_a"] for one in others)
+                mine |= {"events_a": events, "events_b": (y == high).sum() - events}
+            if part["mean_a"] is not None and all(one["mean_a"] is not None for one in others):
+                total = y.sum() - sum(one["n_a"] * one["mean_a"] for one in others)
+                means = total / left, (y.sum() - total) / (len(y) - left)
+                mine |= {"mean_a": means[0], "mean_b": means[1]}
+                self.each("clusters", f"clusters[{c}]", told[c], test_mean=means[0])
+            self.each("clusters", f"clusters[{c}].comparison", part, 1e-9 * len(y) / left, **mine)
+            if part["test"] and part["test"] != "exact mid-p":
+                self.attempt(self.spread_of_cluster, f"clusters[{c}].comparison", part, others, y)
+        for c, one in enumerate(told):
+            for name, value in one["profile"].items():
+                if isinstance(value, float) and self.table.known(name)[train].all() and len(told) > 1:
+                    whole = self.table.numbers(name)[train].sum()
+                    left = whole - sum(x["train_rows"] * x["profile"][name] for x in told if x is not one)
+                    within = 1e-6 * max(1, abs(whole / left)) if left else 1e-3  # of seven digits each
+                    self.each(
+                        "clusters", f"clusters[{c}].profile", one["profile"], within, **{name: left / one["train_rows"]}
+                    )
+
+    def spread_of_cluster(self, where, part, others, y):
+        """t of a cluster's mean: squares of all rows less those of the other clusters are its own."""
+        effect = math.sqrt(part["persons"]["design_effect"]) if part.get("persons") else 1
+        if part["events_a"] is not None:
+            tests = t_tests(*(part[name] for name in ("events_a", "n_a", "events_b", "n_b")))
+        else:
+            squares = 0
+            if any(one["welch_t"] is None for one in others):
+                raise Skip("spreads of clusters, where too few are in one of them")
+            for one in others:
+                by = math.sqrt(one["persons"]["design_effect"]) if one.get("persons") else 1
+                v, _ = variances(
+                    one["n_a"],
+                    one["n_b"],
+                    one["mean_a"] - one["mean_b"],
+                    *(by * one[x] for x in ("welch_t", "pooled_t")),
+                )
+                squares += (one["n_a"] - 1) * v + one["n_a"] * one["mean_a"] ** 2
+            n, m, mean, other = (part[name] for name in ("n_a", "n_b", "mean_a", "mean_b"))
+            own = ((y**2).sum() - squares - n * mean**2) / (n - 1)
+            tests = t_of_means(n, mean, own, m, other, (squares - m * other**2) / (m - 1))
+        self.each("clusters", where, part, 1e-6, **{name: tests[name] / effect for name in ("welch_t", "pooled_t")})
+
+    def primary(self):
+        """The test of the first cluster, again on splits each of which divides the train rows of the one before."""
+        told, clusters = self.report.get("primary_test") or {}, self.report["clusters"]
+        sign, at = -1 if self.spec["bias_variable"]["better"] == "higher" else 1, "primary_test"
+        own, again = told.get("comparison"), told.get("repeated_splits")
+        if own:
+            same = {name: x for name, x in clusters[0]["comparison"].items() if isinstance(x, (int, float))}
+            self.each("clusters", f"{at}.comparison", own, **same)
+        if told.get("shrinkage"):
+            mine = {"train_gap": clusters[0]["train_gap"], "test_gap": sign * own["difference"]}
+            self.each("clusters", f"{at}.shrinkage", told["shrinkage"], **mine)
+        drawn = told.get("permuted_procedure")
+        if drawn:  # a share of so many permutations, of which the data are one
+            mine = {"permutations": self.spec["significance"]["permutations"]}
+            mine["p_value"] = max(1, round(drawn["p_value"] * (1 + mine["permutations"]))) / (1 + mine["permutations"])
+            y = self.y[self.audited & self.test]
+            if not (self.drawn and len(y) > self.spec["large_rows"]):  # in standard errors of everybody
+                error = y.std() * math.sqrt(1 / own["n_a"] + 1 / own["n_b"])
+                mine["statistic"] = sign * own["difference"] / error
+            self.each("clusters", f"{at}.permuted_procedure", drawn, **mine)
+        if not again:
+            return
+        train, tests = (self.sample(one) if self.drawn else one for one in (self.train, self.test))
+        tests = [tests]
+        for k in range(1, len(again["test_rows"])):
+            seed = int(np.random.SeedSequence([self.spec["split"]["random_state"], k]).generate_state(1)[0])
+            tests.append(self.divided_again(train, seed))
+            train = train & ~tests[-1]
+        rows = [(self.audited & one).sum() for one in tests]
+        self.each("clusters", f"{at}.repeated_splits", again, test_rows=[int(n) for n in rows])
+        first = {"differences": own["difference"], "p_values": own["p_value"]}
+        self.each("clusters", f"{at}.repeated_splits, the first", {name: again[name][0] for name in first}, **first)
+        # Splits of whose train rows no cluster was made have no part in what they say together.
+        part = again["together"]
+        most = [k for k, p in enumerate(again["p_values"]) if p is None]
+        left_out = min(
+            (out for size in range(len(most) + 1) for out in combinations(most, size)),
+            key=lambda out: abs(sum(rows) - sum(rows[k] for k in out) - part["n_a"] - part["n_b"]),
+        )
+        y = self.y[self.audited & np.any([one for k, one in enumerate(tests) if k not in left_out], axis=0)]
+        mine = {"n_a": len(y) - part["n_b"], "n_b": len(y) - part["n_a"]}
+        if part["events_a"] is not None:
+            total = (y == y.max()).sum()
+            mine |= {"events_a": total - part["events_b"], "events_b": total - part["events_a"]}
+        elif part["mean_a"] is not None:
+            n, m = part["n_a"], part["n_b"]
+            mine |= {"mean_a": (y.sum() - m * part["mean_b"]) / n, "mean_b": (y.sum() - n * part["mean_a"]) / m}
+            within = y.var() * len(y) - n * m / (n + m) * part["difference"] ** 2
+            if not part.get("persons"):
+                mine["pooled_t"] = part["difference"] / math.sqrt(within / (n + m - 2) * (1 / n + 1 / m))
+        self.each("clusters", f"{at}.repeated_splits.together", part, 1e-8, **mine)
 
     def repeated(self):
         """What stands twice: settings in the specification, the level of intervals, the first of repeated splits."""
@@ -2448,18 +2608,6 @@ class Recomputed:
             mine = {"positive": positive if isinstance(positive, list) else [positive]}
             self.each("settings", "groups", self.report["groups"], **mine)
         self.each("settings", "report", self.report, schema_version=1 + ("sentences" in self.report))
-        first = self.report.get("primary_test") or {}
-        if first.get("shrinkage"):
-            self.each(
-                "settings",
-                "primary_test.shrinkage",
-                first["shrinkage"],
-                train_gap=self.report["clusters"][0]["train_gap"],
-            )
-        if first.get("repeated_splits"):
-            again = first["repeated_splits"]
-            mine = {"differences": first["comparison"]["difference"], "p_values": first["comparison"]["p_value"]}
-            self.each("settings", "primary_test.repeated_splits", {name: again[name][0] for name in mine}, **mine)
         weights = {"worst_groups": 5, "groups": 2, "clusters": 1, "slices": 1, "local_bias": 1}
         shares = (self.report.get("findings") or {}).get("searches") or {}
         total = sum(weights[one] for one in shares)
@@ -2492,46 +2640,33 @@ class Recomputed:
         ):
             self.confidence(inner, f"{where}.{name}")
 
-    def parts(self, where, one, rows, mean):
-        """Test rows of a group and of everybody else, which together are all that the report has."""
-        test, sizes = one["comparison"], [one["comparison"]["n_a"], one["comparison"]["n_b"]]
-        self.each("test rows", where, one, test_rows=sizes[0])
-        stated, mine = {"n_a and n_b": sum(sizes)}, {"n_a and n_b": rows}
-        if test["mean_a"] is not None:
-            stated["sum of both"] = sizes[0] * test["mean_a"] + sizes[1] * test["mean_b"]
-            mine["sum of both"] = rows * mean
-        if test["test"] == "exact mid-p" and set(self.y[self.audited]) <= {0, 1}:
-            events = [size * test[rate] for size, rate in zip(sizes, ("mean_a", "mean_b"), strict=True)]
-            mine |= ends(events, ("events_a", "events_b"))
-        self.each("test rows", f"{where}.comparison", test | stated, **mine)
-
     def families(self):
         """Clusters, and what sets the most deviating one apart: intervals that hold at once, p-values by Holm."""
         report, alpha = self.report, self.spec["significance"]["alpha"]
         compared = [(f"clusters[{i}]", one) for i, one in enumerate(report["clusters"]) if one["comparison"]]
         clusters = [(at, one) for at, one in compared if one["comparison"]["n_a"]]  # none where none were searched
-        exact = [(at, one) for at, one in clusters if one["comparison"]["test"] == "exact mid-p"]
-        for at, one in [] if self.by_person or report.get("drawn") else clusters:
-            self.parts(at, one, report["split"]["test_rows"], report["bias_variable"]["test_mean"])
-            self.each("test rows", at, one, test_mean=one["comparison"]["mean_a"])
-        if self.spec["significance"]["correction"] == "holm" and len(exact) == len(clusters):
-            held = holm([one["comparison"]["p_value"] for _, one in exact])
-            for (at, one), p_value in zip(exact, held, strict=True):
-                self.each("families of tests", at, one, p_adjusted=p_value)
-                self.at_once_of(at, one, alpha, len(exact))
-        for at, one in [] if self.by_person else clusters:
+        tested = [(at, one) for at, one in clusters if one["comparison"]["test"]]
+        correction = self.spec["significance"]["correction"]
+        p_values = [one["comparison"]["p_value"] for _, one in tested]
+        held = {"holm": holm, "bh": benjamini_hochberg}.get(correction, list)(p_values)
+        held = [min(1.0, p * len(held)) for p in held] if correction == "bonferroni" else held
+        statements = {"none": 1, "bh": len(held) / max(sum(p <= alpha for p in held), 1)}.get(correction, len(held))
+        for (at, one), p_value in zip(tested, held, strict=True):
+            self.each("families of tests", at, one, p_adjusted=p_value, significant=p_value <= alpha)
+            low, high = self.widened(one["comparison"], alpha, statements)
+            if p_value > alpha:
+                low, high = min(low, 0.0), max(high, 0.0)
+            else:
+                low, high = (max(low, 0.0), high) if one["comparison"]["difference"] > 0 else (low, min(high, 0.0))
+            self.each("families of tests", at, one, 1e-6, corrected_low=low, corrected_high=high)
+            level = alpha / (1 if correction == "none" else len(report["clusters"]))
+            self.attempt(self.visible, at, one, level)
+        for at, one in clusters:
             rule, rows = one["rule"], one["comparison"]["n_a"]
             if rule and rule["precision"] and rule["recall"]:  # of as many as a whole number of people, met by one
                 both = round(rule["recall"] * rows)
                 mine = {"recall": both / rows, "precision": both / round(both / rule["precision"])}
                 self.each("clusters", f"{at}.rule", rule, 1e-12, **mine)
-        again = (report.get("primary_test") or {}).get("repeated_splits")
-        exactly = again and again.get("together") and None not in again["differences"]
-        if exactly and not self.by_person:
-            rows = again["together"]["n_a"] + again["together"]["n_b"]
-            stated = {"rows of all splits": sum(again["test_rows"]), "first": again["test_rows"][0]}
-            mine = {"rows of all splits": rows, "first": report["split"]["test_rows"]}
-            self.each("test rows", "primary_test.repeated_splits", stated, **mine)
         told = report["differences"]
         for i, feature in enumerate(told["features"]):
             for j, level in enumerate(feature.get("levels") or []):
