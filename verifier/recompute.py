@@ -1788,6 +1788,9 @@ class Recomputed:
         self.attempt(self.tree)
         self.attempt(self.clusters_together)
         self.attempt(self.without_others)
+        self.placed = None  # the cluster of each row
+        if self.spec["clustering"] and report.get("tree"):
+            self.attempt(self.clusters_of_tree)
         self.attempt(self.primary)
         self.attempt(self.of_proxies)
         if (report.get("mitigation") or {}).get("thresholds"):
@@ -1801,9 +1804,6 @@ class Recomputed:
         if report.get("pooled_groups"):
             self.attempt(self.pooled, report["pooled_groups"])
         self.attempt(self.repeated)
-        self.placed = None  # the cluster of each row
-        if self.spec["clustering"] and report.get("tree"):
-            self.attempt(self.clusters_of_tree)
         self.attempt(self.families)
         self.attempt(self.declared, report.get("declared_outcomes") or {"facets": []})
         self.tests(report, values=sorted({*self.y[self.audited].tolist()}))
@@ -2572,6 +2572,7 @@ class Recomputed:
             seed = int(np.random.SeedSequence([self.spec["split"]["random_state"], k]).generate_state(1)[0])
             tests.append(self.divided_again(train, seed))
             train = train & ~tests[-1]
+        self.attempt(self.again_from_rows, again, tests)
         rows = [(self.audited & one).sum() for one in tests]
         self.each("clusters", f"{at}.repeated_splits", again, test_rows=[int(n) for n in rows])
         first = {"differences": own["difference"], "p_values": own["p_value"]}
@@ -3265,7 +3266,7 @@ class Recomputed:
 
     def tree_of_rows(self):
         """The tree of clusters, grown anew from the train rows."""
-        asked, search, table = self.spec["clustering"], self.report["search"], self.table
+        asked, search = self.spec["clustering"], self.report["search"]
         if asked["engine"] != "bdt" or not asked["scale"]:
             raise Skip("clusters by the engine of another tool, or of numbers that are not standardised")
         known = ~np.isnan(self.y)
@@ -3276,20 +3277,51 @@ class Recomputed:
         least = max(math.ceil(0.01 * rows), min(needed, rows // 4))
         least = least if size is None else math.ceil(size * rows) if size < 1 else int(size)
         self.each("clusters", "search", search, min_cluster_rows=least)
+        return self.tree_of(train, least, self.spec["split"]["random_state"])
+
+    def tree_of(self, train, least, seed):
+        """The tree of some train rows, and the cluster of each audited row."""
+        table, asked, here = self.table, self.spec["clustering"], self.audited & (self.train | self.test)
         features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
-        numbers, codes, levels = encoded(table, features, train, search["method"] == "kmodes")
+        numbers, codes, levels = encoded(table, features, train, self.report["search"]["method"] == "kmodes")
         y = self.y[train]
         unit = (y - y.min()) / (np.ptp(y) or 1)
-        mean = math.fsum(unit) / rows
+        mean = math.fsum(unit) / len(y)
         whole = np.rint((unit - mean) / (max(mean, 1 - mean) / (2**31 - 1))).astype(np.int64)
         whole = -whole if self.spec["bias_variable"]["better"] == "higher" else whole
-        given = numbers[:, train], codes[:, train], levels, whole, asked, least, self.spec["split"]["random_state"]
-        tree = table.again(ClusterTree, *given)
+        tree = table.again(ClusterTree, numbers[:, train], codes[:, train], levels, whole, asked, least, seed)
         labels = np.full(table.rows, -1)
-        labels[known & (self.train | self.test)] = tree.labels(
-            *(x[:, known & (self.train | self.test)] for x in (numbers, codes))
-        )
+        labels[here] = tree.labels(numbers[:, here], codes[:, here])
         return tree, labels
+
+    def again_from_rows(self, again, tests):
+        """The clusters of further splits: each search sees the train rows that the tests before have left."""
+        if self.placed is None or self.drawn:
+            raise Skip("clusters of further splits, of drawn rows")
+        share, told = (
+            self.report["search"]["min_cluster_rows"] / (self.train & self.audited).sum(),
+            again["differences"],
+        )
+        train, inside = self.train & self.audited, self.test & (self.placed == 0)
+        among, mine, p_values = self.test & self.audited, [told[0]], [again["p_values"][0]]
+        for k, test in enumerate(tests[1:], 1):
+            seed = int(np.random.SeedSequence([self.spec["split"]["random_state"], k]).generate_state(1)[0])
+            train = train & ~test
+            tree, placed = self.tree_of(train, math.ceil(min(share, 0.999) * train.sum()), seed)
+            test = test & self.audited
+            a, b = self.y[test & (placed == 0)], self.y[test & (placed > 0)]
+            found = len(tree.clusters) > 1
+            inside, among = inside | (test & (placed == 0) & found), among | (test & found)
+            shown = found and told[k] is not None
+            mine.append(a.mean() - b.mean() if shown else told[k] if found else math.nan)
+            two = shown and not self.by_person and again["together"]["test"] == "exact mid-p"
+            high = self.y[self.audited].max()
+            counts = [int(x) for one in (a, b) for x in ((one == high).sum(), len(one))]
+            p_values.append(mid_p(*counts) if two else again["p_values"][k] if found else math.nan)
+        self.each("clusters", "primary_test.repeated_splits", again, differences=mine, p_values=p_values)
+        where = "primary_test.repeated_splits.together"
+        self.compared("clusters", where, again["together"], inside, among)
+        self.permuted_again(where, again["together"], self.y[among & inside], self.y[among & ~inside])
 
     def clusters_of_tree(self):
         """Each part of the tree and each cluster, from its rows."""
