@@ -1817,6 +1817,9 @@ class Recomputed:
         if report.get("calibration"):
             self.attempt(self.calibration, report["calibration"])
         self.attempt(self.parts_of_rows)
+        for at, part in (("worst_groups", searched), ("worst_groups.raw", searched.get("raw") or {})):
+            if part.get("certificate"):
+                self.attempt(self.not_worse, at, part)
         self.limits()
 
     def attempt(self, check, *given, **named):
@@ -2274,10 +2277,7 @@ class Recomputed:
             sure.append(max(group["low"], -group["high"], 0.0))
             gaps.append((group["share"], abs(apart.mean())))
         persons = rows if people is None else len({*people[known]})
-        least = max(told["min_share"], told["min_rows"] / persons)
-        named = [one.get(name) for one in self.spec["gate"] for name in ("min_share", "ruled_out_from")]
-        shares = [least, *(x for x in {0.02, 0.05, 0.1, 0.2, 0.5, *filter(None, named)} if x > least)]
-        smaller = math.inf
+        shares, smaller = self.shares_from(told, persons), math.inf
         for i, one in enumerate(told["ruled_out"]):
             mine = {"rows": rows, "max_conditions": 4, "max_share": min(0.9, 1 - told["min_rows"] / persons)}
             mine |= {
@@ -2299,6 +2299,52 @@ class Recomputed:
             at, group = listed[nearest]
             sign, end = (1, "low") if group["gap"] > 0 else (-1, "high")
             self.each("calibration", at, group, **{end: sign * told["ruled_out"][0]["confirmed_difference"]})
+
+    def shares_from(self, told, persons):
+        """The shares of the people from which on it is said what is ruled out."""
+        least = max(told["min_share"], told["min_rows"] / persons)
+        named = [one.get(name) for one in self.spec["gate"] for name in ("min_share", "ruled_out_from")]
+        return [least, *(x for x in {0.02, 0.05, 0.1, 0.2, 0.5, *filter(None, named)} if x > least)]
+
+    def not_worse(self, at, part):
+        """The largest difference that is not ruled out of any group: the bound of the group that words name.
+
+        Of rates Newcombe's (1998) on the rows that are searched, or that of two means on all, where it is higher. Of
+        means, whose reach is drawn, only that it falls with the share.
+        """
+        rows, smaller = self.audited & self.drawn_rows(), math.inf
+        persons = int(rows.sum()) if self.whose is None else len({*self.whose[rows]})
+        shares = self.shares_from(part, persons)
+        for name, one in [
+            ("certificate", part["certificate"]),
+            *((f"limited[{i}]", x) for i, x in enumerate(part["limited"])),
+        ]:
+            mine = {"min_share": min(shares, key=lambda x: abs(x - one["min_share"]))}
+            self.each("people found", f"{at}.{name}", one, **mine)
+            falls = one["largest_difference"] <= smaller
+            self.each("people found", f"{at}.{name}", {"falls": True}, falls=falls)
+            smaller = one["largest_difference"]
+            if part["is_rate"] and not part["legitimate"]:
+                self.attempt(self.bound_of, f"{at}.{name}", one, part["alpha"])
+
+    def bound_of(self, at, one, alpha):
+        """The upper bound of how much higher the rate of harm is in a group than outside of it."""
+        inside, y, reach = self.described(one["words"]), self.y, -float(special.ndtri(alpha))
+        harm = y == (min(y[self.audited]) if self.spec["bias_variable"]["better"] == "higher" else max(y[self.audited]))
+        among = self.audited & self.drawn_rows()  # Newcombe's, by persons with their degrees of freedom
+        sides, z = [harm[among & inside], harm[among & ~inside]], [reach, reach]
+        if self.whose is not None:
+            each = 1 / np.maximum(np.bincount(self.whose[among]), 1)
+            people = [each[self.whose[among & side]].sum() for side in (inside, ~inside)]
+            wider = math.sqrt(self.alike((harm - harm[among].mean())[among], among))
+            z = [float(special.stdtrit(2 ** int(math.log2(n)) - 1, 1 - alpha)) * wider for n in people]
+        (p, _, above), (q, below, _) = (wilson(int(x.sum()), len(x), k) for x, k in zip(sides, z, strict=True))
+        newcombes, among = p - q + math.hypot(above - p, q - below), self.audited
+        a, b = (among & side for side in (inside, ~inside))
+        (n, p), (m, q) = ((one.sum(), harm[one].mean()) for one in (a, b))
+        own = np.where(inside, m * (harm - p), n * (q - harm))[among]
+        error = math.sqrt((p * (1 - p) / (n - 1) + q * (1 - q) / (m - 1)) * self.alike(own, among))
+        self.each("people found", at, one, 1e-6, largest_difference=max(newcombes, p - q + reach * error))
 
     def not_farther(self, at, one, score, label, known, chance):
         """The bound of the group that words name: Wilson's of its events less its mean chance, or of what is not."""
@@ -3645,6 +3691,9 @@ class Recomputed:
         hashes = np.zeros(table.rows, dtype=np.uint64)
         for name in dict.fromkeys(name for several in names for name in several if name):
             hashes = mixed(hashes ^ table.once(name, "alike", lambda _, name=name: table.hashes_alike(name)))
+        if self.by_person:
+            who = table.row_hashes({self.spec["split"]["key"]: "categorical"}).astype(float)
+            hashes = mixed(hashes ^ mixed(who.view(np.uint64)))
         each, first, times = np.unique(hashes, return_index=True, return_counts=True)
         chance = (mixed(each) >> np.uint64(11)).astype(float) * 2.0**-53
         drawn = np.floor(min(1.0, wanted / table.rows) * times + chance).astype(int)
