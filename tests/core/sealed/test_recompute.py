@@ -389,6 +389,59 @@ def test_every_other_derivation_agrees(derive: str, program: Any, tmp_path: Path
     assert program.Recomputed(report, table).differing
 
 
+_QUICK = {"stability": 0, "n_init": 3, "max_iter": 5}
+_LOCAL = {"group": "sex", "n_clusters": 3}
+_TRIED = {"group": "race", "score": "score"}
+_SEARCHES: dict[str, tuple[Report, set[str]]] = {
+    "places of small groups": ({"local_bias": {"group": "race", "metric": "tpr", "n_clusters": 7}}, {"local bias"}),
+    "places pulled far": ({"local_bias": {**_LOCAL, "metric": "fpr", "weight": 0.2}}, {"local bias"}),
+    "categories alone": (
+        {"features": {"include": ["town", "job"]}, "clustering": {**_QUICK, "margin": 0.01}, "pooled_from": 5}, set()
+    ),
+    "numbers alone": ({"features": {"include": ["age", "income"]}, "clustering": _QUICK}, {"clusters"}),
+    "lots": ({"mitigation": {**_TRIED, "randomized": True, "constraint": "equal_opportunity"}}, {"thresholds"}),
+    "two rates": ({"mitigation": {**_TRIED, "group": ["sex"], "constraint": "equalized_odds"}}, {"thresholds"}),
+    "precision": ({"mitigation": {**_TRIED, "constraint": "predictive_parity", "tolerance": 0.2}}, {"thresholds"}),
+    "persons": ({"split": {"key": "person"}, "local_bias": _LOCAL, "mitigation": _TRIED}, {"local bias"}),
+    "drawn": ({"large_rows": 1_000, "local_bias": _LOCAL, "mitigation": _TRIED}, {"local bias", "thresholds"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", _SEARCHES)
+def test_other_searches_agree(variant: str, program: Any, tmp_path: Path) -> None:
+    """Clusters, places and thresholds are found anew, whatever is asked for; a changed cell is then somewhere else."""
+    keys, kinds = _SEARCHES[variant]
+    file, groups = (
+        tmp_path / "people.csv",
+        {"facets": ["sex", ["sex", "race"]], "pooled_from": keys.get("pooled_from", 10)},
+    )
+    people(1_300, 44, gaps=True).to_csv(file, index=False)
+    spec = parse_spec({
+        "name": "searched",
+        "source": {"path": str(file)},
+        "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+        "features": {"include": ["age", "income", "town", "job"]},
+        "protected": ["sex", "race"],
+        "groups": groups,
+        "worst_groups": {"permutations": 39},
+        "clustering": _QUICK,
+        "slices": None,
+        **{name: value for name, value in keys.items() if name != "pooled_from"},
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    table = program.Table([file], report["spec"]["source"])
+    recomputed = program.Recomputed(report, table)
+    assert recomputed.differing == []
+    assert kinds | {"clusters", "families of tests", "pooled groups"} <= recomputed.made.keys()
+    assert recomputed.placed is not None
+    assert [
+        (recomputed.placed[recomputed.test & recomputed.audited] == c).sum() for c in range(len(report["clusters"]))
+    ] == [one["test_rows"] for one in report["clusters"]]
+    name = "town" if variant == "categories alone" else "age"
+    table.columns[name] = np.roll(table.columns[name], 1)
+    assert program.Recomputed(report, table).differing
+
+
 def test_it_is_shipped_with_the_package() -> None:
     build = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["hatch"]["build"]["targets"]
     assert build["wheel"]["force-include"]["verifier/recompute.py"] == "bdt_core/sealed/recompute.py"
