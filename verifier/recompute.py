@@ -352,7 +352,7 @@ def around(mean, variance, n, alpha):
     return mean - reach, mean + reach
 
 
-def shrink(people, rows, events=None):
+def fewer_by_person(people, rows, events=None):
     """What counts of rows are divided by to be those of different persons, where persons have several rows.
 
     The variance between persons over that of as many different ones (Liang and Zeger 1986; Rao and Scott 1992), and
@@ -747,7 +747,7 @@ def how_far(value, least, most):
     return max(-math.inf if least is None else least - value, -math.inf if most is None else value - most)
 
 
-def visible(value, low, high, least, most, alpha, name):
+def visible_beyond(value, low, high, least, most, alpha, name):
     """The value whose interval lies beyond a limit with 80 % power, from the length of the one that was found."""
     below = most is None or (least is not None and value - least < most - value)
     is_ratio = name.endswith("_ratio") or name in ("DI", "observed_to_expected")
@@ -3527,7 +3527,10 @@ class Recomputed:
         people = None if self.whose is None else self.whose * (len(masks) + 1) + groups_of  # of each in each group
         outcomes = cells_of(label, said, known)
         sizes = [int(one.sum()) if people is None else len({*people[one]}) for one in masks]
-        enough, few = [size >= told["min_rows"] for size in sizes], np.array([shrink(people, one) for one in masks])
+        enough, few = (
+            [size >= told["min_rows"] for size in sizes],
+            np.array([fewer_by_person(people, one) for one in masks]),
+        )
         judged = max(sum(enough), 1)
 
         def worth(i, turned, rate, rest=False):
@@ -3540,7 +3543,7 @@ class Recomputed:
                 np.isin(outcomes, [turned[one] if turned else one for one in part.split()])
                 for part in (RATES | SHARES)[rate]
             )
-            less = shrink(people, among & (known & ~masks[i] if rest else masks[i]), event)
+            less = fewer_by_person(people, among & (known & ~masks[i] if rest else masks[i]), event)
             return x / less, n / less
 
         # Rates of everybody and of each group, and metrics of scores.
@@ -3890,7 +3893,7 @@ class Recomputed:
         for i, (limit, of_spec) in enumerate(zip(self.report["gate"], asked, strict=True)):
             at, scope = f"gate[{i}]", limit.get("scope")
             if limit["kind"] == "metric":
-                self.attempt(self.of_groups, at, limit, of_spec)
+                self.attempt(self.limit_on_groups, at, limit, of_spec)
                 continue
             if "limit" in limit and of_spec.get("max_difference") is None and limit["check"] != "local_bias":
                 most = 0.05 if len({*y.tolist()}) == 2 else 0.2 * self.y[self.audited & self.test].std()
@@ -3900,15 +3903,15 @@ class Recomputed:
                 tested = len(several) if isinstance(several, list) else several["tests"]
                 self.each("limits", f"{at}.scope", scope, tested=tested)
                 if scope["people"] == "intersections":
-                    self.attempt(self.of_slices, at, limit, scope, several)
+                    self.attempt(self.limit_on_slices, at, limit, scope, several)
             if limit.get("broken_by"):
-                self.attempt(self.broken, at, limit, scope)
+                self.attempt(self.limit_broken, at, limit, scope)
             if limit["kind"] == "cluster" and limit["cluster"] is not None:
-                self.attempt(self.of_clusters, at, limit)
+                self.attempt(self.limit_on_clusters, at, limit)
             if limit["check"] == "worst_group" and limit["min_share"] is not None:
-                self.attempt(self.of_worst_group, at, limit, scope, of_spec)
+                self.attempt(self.limit_on_worst_group, at, limit, scope, of_spec)
 
-    def broken(self, at, limit, scope):
+    def limit_broken(self, at, limit, scope):
         """Who breaks a limit is one of the findings."""
         told, by = self.report["findings"], limit["broken_by"]
         same = next(x for x in (*told["findings"], *told["at_first_sight"]) if x["who"] == by["who"])
@@ -3923,7 +3926,7 @@ class Recomputed:
         mine = ends([by[name] for name in ("as_found", "at_least", "at_most")], ("difference", "low", "high"))
         self.each("limits", at, limit, p_value=by["p_value"], **mine)
 
-    def of_clusters(self, at, limit):
+    def limit_on_clusters(self, at, limit):
         """The cluster that decides, and what would have been found beyond the limit with 80 % power."""
         alpha, up = self.spec["significance"]["alpha"], self.spec["bias_variable"]["better"] == "lower"
         clusters, each = self.report["clusters"], limit["check"] == "any_cluster"
@@ -3957,7 +3960,7 @@ class Recomputed:
             mine |= {"low": low, "high": high} if exact or not each else {}
         self.each("limits", at, limit, **mine)
 
-    def of_slices(self, at, limit, scope, told):
+    def limit_on_slices(self, at, limit, scope, told):
         """The intersection that decides is named; it was chosen among all, with its own share of the errors."""
         self.each("limits", f"{at}.scope", scope, conditions=told["max_conditions"])
         one = next(x for x in told["slices"] if x["name"] == limit["slice"])
@@ -3998,7 +4001,7 @@ class Recomputed:
             return math.nan
         return step * optimize.brentq(lambda x: start + power * error(x) - x, limit / step, 1 - rate, xtol=1e-12)
 
-    def of_worst_group(self, at, limit, scope, asked):
+    def limit_on_worst_group(self, at, limit, scope, asked):
         """What is ruled out from the share on that is asked for; about how many rows would settle the limit."""
         part = self.report["worst_groups"]
         part = (part["raw"] or part) if asked.get("of") == "raw" else part
@@ -4034,7 +4037,7 @@ class Recomputed:
             )
         self.each("limits", at, limit, **mine)
 
-    def of_groups(self, at, limit, asked):
+    def limit_on_groups(self, at, limit, asked):
         """The group of a grouping whose metric decides: the one farthest beyond a limit, or nearest to it."""
         facet = next(one for one in self.report["groups"]["facets"] if one["facet"] == limit["facet"])
         told, name = self.report["groups"], LONG_NAMES.get(limit["metric"], limit["metric"])
@@ -4087,7 +4090,7 @@ class Recomputed:
         there = sum(one["rows"] > 0 for one in facet["groups"])
         judged = len(known) if group is not None else there - len(out)
         mine = {"value": value, "low": low, "high": high, "p_value": p_value, "groups_judged": judged}
-        mine["smallest_visible"] = visible(value, low, high, least, most, alpha, name)
+        mine["smallest_visible"] = visible_beyond(value, low, high, least, most, alpha, name)
         self.each("limits", at, limit, 1e-6, **mine)
 
     def is_judged(self, group, name, min_rows):
