@@ -372,7 +372,7 @@ def around(mean, variance, n, alpha):
     return mean - reach, mean + reach
 
 
-def shrink(people, rows, events=None):
+def fewer_by_person(people, rows, events=None):
     """What counts of rows are divided by to be those of different persons, where persons have several rows.
 
     The variance between persons over that of as many different ones (Liang and Zeger 1986; Rao and Scott 1992), and
@@ -767,7 +767,7 @@ def how_far(value, least, most):
     return max(-math.inf if least is None else least - value, -math.inf if most is None else value - most)
 
 
-def visible(value, low, high, least, most, alpha, name):
+def visible_beyond(value, low, high, least, most, alpha, name):
     """The value whose interval lies beyond a limit with 80 % power, from the length of the one that was found."""
     below = most is None or (least is not None and value - least < most - value)
     is_ratio = name.endswith("_ratio") or name in ("DI", "observed_to_expected")
@@ -1814,6 +1814,9 @@ class Recomputed:
         if report.get("calibration"):
             self.attempt(self.calibration, report["calibration"])
         self.attempt(self.parts_of_rows)
+        for at, part in (("worst_groups", searched), ("worst_groups.raw", searched.get("raw") or {})):
+            if part.get("certificate"):
+                self.attempt(self.not_worse, at, part)
         self.limits()
 
     def attempt(self, check, *given, **named):
@@ -2296,10 +2299,7 @@ class Recomputed:
             sure.append(max(group["low"], -group["high"], 0.0))
             gaps.append((group["share"], abs(apart.mean())))
         persons = rows if people is None else len({*people[known]})
-        least = max(told["min_share"], told["min_rows"] / persons)
-        named = [one.get(name) for one in self.spec["gate"] for name in ("min_share", "ruled_out_from")]
-        shares = [least, *(x for x in {0.02, 0.05, 0.1, 0.2, 0.5, *filter(None, named)} if x > least)]
-        smaller = math.inf
+        shares, smaller = self.shares_from(told, persons), math.inf
         for i, one in enumerate(told["ruled_out"]):
             mine = {"rows": rows, "max_conditions": 4, "max_share": min(0.9, 1 - told["min_rows"] / persons)}
             mine |= {
@@ -2321,6 +2321,52 @@ class Recomputed:
             at, group = listed[nearest]
             sign, end = (1, "low") if group["gap"] > 0 else (-1, "high")
             self.each("calibration", at, group, **{end: sign * told["ruled_out"][0]["confirmed_difference"]})
+
+    def shares_from(self, told, persons):
+        """The shares of the people from which on it is said what is ruled out."""
+        least = max(told["min_share"], told["min_rows"] / persons)
+        named = [one.get(name) for one in self.spec["gate"] for name in ("min_share", "ruled_out_from")]
+        return [least, *(x for x in {0.02, 0.05, 0.1, 0.2, 0.5, *filter(None, named)} if x > least)]
+
+    def not_worse(self, at, part):
+        """The largest difference that is not ruled out of any group: the bound of the group that words name.
+
+        Of rates Newcombe's (1998) on the rows that are searched, or that of two means on all, where it is higher. Of
+        means, whose reach is drawn, only that it falls with the share.
+        """
+        rows, smaller = self.audited & self.drawn_rows(), math.inf
+        persons = int(rows.sum()) if self.whose is None else len({*self.whose[rows]})
+        shares = self.shares_from(part, persons)
+        for name, one in [
+            ("certificate", part["certificate"]),
+            *((f"limited[{i}]", x) for i, x in enumerate(part["limited"])),
+        ]:
+            mine = {"min_share": min(shares, key=lambda x: abs(x - one["min_share"]))}
+            self.each("people found", f"{at}.{name}", one, **mine)
+            falls = one["largest_difference"] <= smaller
+            self.each("people found", f"{at}.{name}", {"falls": True}, falls=falls)
+            smaller = one["largest_difference"]
+            if part["is_rate"] and not part["legitimate"]:
+                self.attempt(self.bound_of, f"{at}.{name}", one, part["alpha"])
+
+    def bound_of(self, at, one, alpha):
+        """The upper bound of how much higher the rate of harm is in a group than outside of it."""
+        inside, y, reach = self.described(one["words"]), self.y, -float(special.ndtri(alpha))
+        harm = y == (min(y[self.audited]) if self.spec["bias_variable"]["better"] == "higher" else max(y[self.audited]))
+        among = self.audited & self.drawn_rows()  # Newcombe's, by persons with their degrees of freedom
+        sides, z = [harm[among & inside], harm[among & ~inside]], [reach, reach]
+        if self.whose is not None:
+            each = 1 / np.maximum(np.bincount(self.whose[among]), 1)
+            people = [each[self.whose[among & side]].sum() for side in (inside, ~inside)]
+            wider = math.sqrt(self.alike((harm - harm[among].mean())[among], among))
+            z = [float(special.stdtrit(2 ** int(math.log2(n)) - 1, 1 - alpha)) * wider for n in people]
+        (p, _, above), (q, below, _) = (wilson(int(x.sum()), len(x), k) for x, k in zip(sides, z, strict=True))
+        newcombes, among = p - q + math.hypot(above - p, q - below), self.audited
+        a, b = (among & side for side in (inside, ~inside))
+        (n, p), (m, q) = ((one.sum(), harm[one].mean()) for one in (a, b))
+        own = np.where(inside, m * (harm - p), n * (q - harm))[among]
+        error = math.sqrt((p * (1 - p) / (n - 1) + q * (1 - q) / (m - 1)) * self.alike(own, among))
+        self.each("people found", at, one, 1e-6, largest_difference=max(newcombes, p - q + reach * error))
 
     def not_farther(self, at, one, score, label, known, chance):
         """The bound of the group that words name: Wilson's of its events less its mean chance, or of what is not."""
@@ -3648,7 +3694,10 @@ class Recomputed:
         people = None if self.whose is None else self.whose * (len(masks) + 1) + groups_of  # of each in each group
         outcomes = cells_of(label, said, known)
         sizes = [int(one.sum()) if people is None else len({*people[one]}) for one in masks]
-        enough, few = [size >= told["min_rows"] for size in sizes], np.array([shrink(people, one) for one in masks])
+        enough, few = (
+            [size >= told["min_rows"] for size in sizes],
+            np.array([fewer_by_person(people, one) for one in masks]),
+        )
         judged = max(sum(enough), 1)
 
         def worth(i, turned, rate, rest=False):
@@ -3661,7 +3710,7 @@ class Recomputed:
                 np.isin(outcomes, [turned[one] if turned else one for one in part.split()])
                 for part in (RATES | SHARES)[rate]
             )
-            less = shrink(people, among & (known & ~masks[i] if rest else masks[i]), event)
+            less = fewer_by_person(people, among & (known & ~masks[i] if rest else masks[i]), event)
             return x / less, n / less
 
         # Rates of everybody and of each group, and metrics of scores.
@@ -3812,6 +3861,9 @@ class Recomputed:
         hashes = np.zeros(table.rows, dtype=np.uint64)
         for name in dict.fromkeys(name for several in names for name in several if name):
             hashes = mixed(hashes ^ table.once(name, "alike", lambda _, name=name: table.hashes_alike(name)))
+        if self.by_person:
+            who = table.row_hashes({self.spec["split"]["key"]: "categorical"}).astype(float)
+            hashes = mixed(hashes ^ mixed(who.view(np.uint64)))
         each, first, times = np.unique(hashes, return_index=True, return_counts=True)
         chance = (mixed(each) >> np.uint64(11)).astype(float) * 2.0**-53
         drawn = np.floor(min(1.0, wanted / table.rows) * times + chance).astype(int)
@@ -4008,7 +4060,7 @@ class Recomputed:
         for i, (limit, of_spec) in enumerate(zip(self.report["gate"], asked, strict=True)):
             at, scope = f"gate[{i}]", limit.get("scope")
             if limit["kind"] == "metric":
-                self.attempt(self.of_groups, at, limit, of_spec)
+                self.attempt(self.limit_on_groups, at, limit, of_spec)
                 continue
             if "limit" in limit and of_spec.get("max_difference") is None and limit["check"] != "local_bias":
                 most = 0.05 if len({*y.tolist()}) == 2 else 0.2 * self.y[self.audited & self.test].std()
@@ -4018,15 +4070,15 @@ class Recomputed:
                 tested = len(several) if isinstance(several, list) else several["tests"]
                 self.each("limits", f"{at}.scope", scope, tested=tested)
                 if scope["people"] == "intersections":
-                    self.attempt(self.of_slices, at, limit, scope, several)
+                    self.attempt(self.limit_on_slices, at, limit, scope, several)
             if limit.get("broken_by"):
-                self.attempt(self.broken, at, limit, scope)
+                self.attempt(self.limit_broken, at, limit, scope)
             if limit["kind"] == "cluster" and limit["cluster"] is not None:
-                self.attempt(self.of_clusters, at, limit)
+                self.attempt(self.limit_on_clusters, at, limit)
             if limit["check"] == "worst_group" and limit["min_share"] is not None:
-                self.attempt(self.of_worst_group, at, limit, scope, of_spec)
+                self.attempt(self.limit_on_worst_group, at, limit, scope, of_spec)
 
-    def broken(self, at, limit, scope):
+    def limit_broken(self, at, limit, scope):
         """Who breaks a limit is one of the findings."""
         told, by = self.report["findings"], limit["broken_by"]
         same = next(x for x in (*told["findings"], *told["at_first_sight"]) if x["who"] == by["who"])
@@ -4041,7 +4093,7 @@ class Recomputed:
         mine = ends([by[name] for name in ("as_found", "at_least", "at_most")], ("difference", "low", "high"))
         self.each("limits", at, limit, p_value=by["p_value"], **mine)
 
-    def of_clusters(self, at, limit):
+    def limit_on_clusters(self, at, limit):
         """The cluster that decides, and what would have been found beyond the limit with 80 % power."""
         alpha, up = self.spec["significance"]["alpha"], self.spec["bias_variable"]["better"] == "lower"
         clusters, each = self.report["clusters"], limit["check"] == "any_cluster"
@@ -4075,7 +4127,7 @@ class Recomputed:
             mine |= {"low": low, "high": high} if exact or not each else {}
         self.each("limits", at, limit, **mine)
 
-    def of_slices(self, at, limit, scope, told):
+    def limit_on_slices(self, at, limit, scope, told):
         """The intersection that decides is named; it was chosen among all, with its own share of the errors."""
         self.each("limits", f"{at}.scope", scope, conditions=told["max_conditions"])
         one = next(x for x in told["slices"] if x["name"] == limit["slice"])
@@ -4116,7 +4168,7 @@ class Recomputed:
             return math.nan
         return step * optimize.brentq(lambda x: start + power * error(x) - x, limit / step, 1 - rate, xtol=1e-12)
 
-    def of_worst_group(self, at, limit, scope, asked):
+    def limit_on_worst_group(self, at, limit, scope, asked):
         """What is ruled out from the share on that is asked for; about how many rows would settle the limit."""
         part = self.report["worst_groups"]
         part = (part["raw"] or part) if asked.get("of") == "raw" else part
@@ -4152,7 +4204,7 @@ class Recomputed:
             )
         self.each("limits", at, limit, **mine)
 
-    def of_groups(self, at, limit, asked):
+    def limit_on_groups(self, at, limit, asked):
         """The group of a grouping whose metric decides: the one farthest beyond a limit, or nearest to it."""
         facet = next(one for one in self.report["groups"]["facets"] if one["facet"] == limit["facet"])
         told, name = self.report["groups"], LONG_NAMES.get(limit["metric"], limit["metric"])
@@ -4205,7 +4257,7 @@ class Recomputed:
         there = sum(one["rows"] > 0 for one in facet["groups"])
         judged = len(known) if group is not None else there - len(out)
         mine = {"value": value, "low": low, "high": high, "p_value": p_value, "groups_judged": judged}
-        mine["smallest_visible"] = visible(value, low, high, least, most, alpha, name)
+        mine["smallest_visible"] = visible_beyond(value, low, high, least, most, alpha, name)
         self.each("limits", at, limit, 1e-6, **mine)
 
     def is_judged(self, group, name, min_rows):
