@@ -2991,6 +2991,8 @@ class Recomputed:
             self.each("thresholds", "mitigation.reweighing", told["reweighing"], rows=sizes["train_rows"])
         same = {x: y for x, y in self.spec["mitigation"].items() if type(y) in (int, float) and x in asked}
         same |= {"random_state": self.spec["split"]["random_state"]}
+        wanted = self.spec["groups"]["positive"] or self.spec["bias_variable"]["positive"] or 1
+        same["positive"] = same["positive_prediction"] = wanted if isinstance(wanted, list) else [wanted]
         self.each("settings", "mitigation.settings", asked, **same)
         # Whom a rule selects: who scores at or above the threshold, or draws a lot below the chance.
         rows = np.flatnonzero(test)
