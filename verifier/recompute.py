@@ -275,6 +275,21 @@ def mid_p(x, n, y, m):
     return min(1.0, 2 * math.exp(side - special.logsumexp(log_p)))
 
 
+@cache
+def nearest_gap(gap, rows, events):
+    """The difference of two rates that is nearest to one, where so many rows with so many events fall in two groups.
+
+    With it the counts, x of n less y of m, that have it.
+    """
+    n, x = np.arange(1, rows)[:, None], np.arange(events + 1)[None]
+    apart = np.where((x <= n) & (events - x <= rows - n), x / n - (events - x) / (rows - n), np.inf)
+    nearest = apart.flat[np.argmin(abs(apart - gap))]
+    return float(nearest), [
+        (int(k), int(of) + 1, events - int(k), rows - int(of) - 1)
+        for of, k in np.argwhere(abs(apart - nearest) < 1e-12)
+    ]
+
+
 def equal_rates(counts):
     """p-value of one rate for all groups of ten or more, by chi-squared (Pearson 1900); None where it is drawn."""
     x, n = np.array([one for one in counts if one[1] >= 10], dtype=float).reshape(-1, 2).T
@@ -1435,6 +1450,17 @@ class Recomputed:
         self.each("clusters", f"{at}.repeated_splits", again, test_rows=[int(n) for n in rows])
         first = {"differences": own["difference"], "p_values": own["p_value"]}
         self.each("clusters", f"{at}.repeated_splits, the first", {name: again[name][0] for name in first}, **first)
+        for k, gap in enumerate(again["differences"]):  # of each split: what can be of so many rows and events
+            y = self.y[self.audited & tests[k]]
+            if k and gap is not None and again["together"]["events_a"] is not None and {*y.tolist()} <= {0, 1}:
+                mine, counts = nearest_gap(gap, len(y), int(y.sum()))
+                where = f"{at}.repeated_splits.differences"
+                held = [*again["differences"][:k], mine, *again["differences"][k + 1 :]]
+                self.each("clusters", where, again, differences=held)
+                if again["together"]["test"] == "exact mid-p" and math.isclose(mine, gap, rel_tol=1e-9):
+                    p_value = min((mid_p(*one) for one in counts), key=lambda p: abs(p - again["p_values"][k]))
+                    held = [*again["p_values"][:k], p_value, *again["p_values"][k + 1 :]]
+                    self.each("clusters", where, again, p_values=held)
         # Splits of whose train rows no cluster was made have no part in what they say together.
         part = again["together"]
         most = [k for k, p in enumerate(again["p_values"]) if p is None]
