@@ -307,6 +307,20 @@ def mid_p(x, n, y, m):
 
 
 @cache
+def nearest_gap(gap, rows, events):
+    """The difference of two rates that is nearest to one, where so many rows with so many events fall in two groups.
+
+    With it the counts, x of n less y of m, that have it.
+    """
+    n, x = np.arange(1, rows)[:, None], np.arange(events + 1)[None]
+    apart = np.where((x <= n) & (events - x <= rows - n), x / n - (events - x) / (rows - n), np.inf)
+    nearest = apart.flat[np.argmin(abs(apart - gap))]
+    return float(nearest), [
+        (int(k), int(of) + 1, events - int(k), rows - int(of) - 1)
+        for of, k in np.argwhere(abs(apart - nearest) < 1e-12)
+    ]
+
+
 def equal_rates(counts):
     """p-value of one rate for all groups, by chi-squared (Pearson 1900), of drawn tables where events are few."""
     x, n = np.array(counts, dtype=float).reshape(-1, 2).T
@@ -1775,11 +1789,13 @@ class Recomputed:
             for i, group in enumerate(groups):
                 self.attempt(self.people, f"{at}.groups[{i}]", group, None if part["legitimate"] else groups[:i])
             self.attempt(self.ruled_out, at, part)
+            self.attempt(self.searched, at, part)
         before = searched.get("groups", [])
         for i, one in enumerate((report.get("findings") or {}).get("findings", [])):
             self.attempt(self.people, f"findings.findings[{i}]", one, before[: one["groups_before"]])
+        self.attempt(self.findings, report.get("findings") or {})
         for i, one in enumerate((report.get("findings") or {}).get("at_first_sight", [])):
-            self.attempt(self.people, f"findings.at_first_sight[{i}]", {**one, "remaining": None}, [])
+            self.attempt(self.people, f"findings.at_first_sight[{i}]", one, [], first_sight=True)
         self.attempt(self.repeated_ranges)
         self.attempt(self.intersections, report.get("slices") or {"slices": [], "columns": []})
         self.attempt(self.of_intersections, report.get("slices") or {})
@@ -1849,10 +1865,10 @@ class Recomputed:
             if told != value and not near:
                 self.differing.append((kind, f"{where}.{name}", told, value))
 
-    def sides(self, conditions):
-        """The bias variable of the people for whom conditions hold, and of everybody else."""
-        inside = self.table.holding(conditions)
-        return self.y[inside & self.audited], self.y[~inside & self.audited]
+    def sides(self, conditions, rows=True):
+        """The bias variable of the people, of some rows, for whom conditions hold, and of everybody else."""
+        inside, rows = self.table.holding(conditions), self.audited & rows
+        return self.y[inside & rows], self.y[~inside & rows]
 
     def rows(self):
         """What was read, what was left out, and the means of both parts together, whichever rows are in which."""
@@ -1956,7 +1972,7 @@ class Recomputed:
         drawn[among[np.argsort(self.ranks[among], kind="stable")[: self.spec["large_rows"]]]] = True
         return drawn
 
-    def people(self, where, group, before):
+    def people(self, where, group, before, first_sight=False):
         """People whom a search found, against everybody else: what the search found, not how it searched."""
         if not group["conditions"]:
             raise Skip("people whom no conditions describe: clusters, and places of the data")
@@ -1966,7 +1982,15 @@ class Recomputed:
             raise Skip("findings on drawn rows, and on something else than the bias variable")
         self.each("people found", where, group, rows=len(of), share=len(of) / self.audited.sum())
         gap, alike = of.mean() - others.mean(), group.get("remaining") or group.get("among_alike")
+        if alike:
+            sides = self.sides(group["conditions"], self.test) if group.get("on_test_rows") else (of, others)
+            self.attempt(self.left_among_alike, f"{where} among people alike", group, alike, *sides)
+        alike = None if first_sight else alike
         self.each("people found", where, group, mean_inside=of.mean(), mean_outside=others.mean())
+        if group.get("on_test_rows") and not (before or alike):
+            a, b = self.sides(group["conditions"], self.test)
+            sign = -1 if self.spec["bias_variable"]["better"] == "higher" else 1
+            self.each("people found", where, group, difference=sign * (a.mean() - b.mean()))
         if group.get("on_test_rows") or (before is None and not alike):
             raise Skip("differences on the test rows alone, or among people alike without a name")
         sign = -1 if ("measured" in group or alike) and self.spec["bias_variable"]["better"] == "higher" else 1
@@ -1984,6 +2008,136 @@ class Recomputed:
         if group["people_harmed"] is not None:
             harm = alike["remaining"] * alike["overlap"] if alike else abs(gap)
             self.each("people found", where, group, people_harmed=len(of) * harm)
+
+    def findings(self, told):
+        """What findings say beside what a search says of the same people: its p-value over its share of alpha."""
+        worst, sign = self.report.get("worst_groups") or {"groups": []}, 1
+        raw = (worst.get("raw") or {"groups": []})["groups"]
+        sign = -1 if self.spec["bias_variable"]["better"] == "higher" else 1
+        for kind, listed in (("findings", worst["groups"]), ("at_first_sight", raw)):
+            for i, one in enumerate(told.get(kind, [])):
+                at, same = f"findings.{kind}[{i}]", [x for x in listed if x["conditions"] == one["conditions"]]
+                same = same if one["found_by"] == "worst_groups" and one["measured"] == self.name else []
+                mine = {"groups_before": listed.index(same[0]) if same and kind == "findings" else 0}
+                if same:
+                    mine["p_value"] = min(1.0, same[0]["p_value"] / told["searches"]["worst_groups"])
+                if same and kind == "at_first_sight":
+                    names = ("low", "high") if sign > 0 or listed.index(same[0]) else ("high", "low")
+                    limits = one["remaining"] if listed.index(same[0]) else {x: sign * same[0][x] for x in names}
+                    mine |= {name: limits[x] for name, x in zip(("low", "high"), names, strict=True)}
+                if one["found_by"] in ("worst_groups", "groups", "slices"):
+                    self.each("people found", at, one, **mine)
+                if one["mean_alike"] is not None and one["mean_inside"] is not None:
+                    left = one["remaining"]["remaining"] if one["remaining"] else one["difference"]
+                    self.each("people found", at, one, mean_alike=one["mean_inside"] - sign * left)
+                if one["remaining"] and kind == "findings":
+                    mine = {x: one["remaining"][x] for x in ("low", "high")}
+                    self.each("people found", at, one, **mine)
+                for c in one["conditions"]:
+                    self.ends_of(at, c) if not one["on_test_rows"] else None
+
+    def left_among_alike(self, where, group, part, of, others):
+        """What people alike leave of a difference: learnt by trees, so that what it says has to fit together."""
+        sign = -1 if self.spec["bias_variable"]["better"] == "higher" else 1
+        gap, left, z = sign * (of.mean() - others.mean()), part["remaining"], z_of(1 - part["confidence"])
+        up = left >= 0
+        error = abs(part["remaining_high" if up else "remaining_low"] - left) / z
+        near = ratio(abs(part["remaining_low" if up else "remaining_high"] - left), error)
+        t = ratio(abs(left), error)
+        mine = {"rows": len(of) + len(others), "rows_inside": len(of), "difference": gap}
+        mine |= {"explained": gap - left, "remaining": gap - part["explained"]}
+        mine |= {"explained_low": 2 * (gap - left) - part["explained_high"]}
+        mine |= {"explained_high": 2 * (gap - left) - part["explained_low"], "p_value": 2 * float(special.ndtr(-t))}
+        # How strong an unseen factor would have to be (Cinelli and Hazlett 2020, equation 19).
+        for name, f in (("robustness", t), ("robustness_low", max(t - near, 0))):
+            f /= math.sqrt(mine["rows"])
+            mine[name] = (math.sqrt(f**4 + 4 * f * f) - f * f) / 2
+        if part["p_value"] > 1e-300:
+            error = abs(left / float(special.ndtri(part["p_value"] / 2)))
+            ends_of_left = (left - (near if up else z) * error, left + (z if up else near) * error)
+            mine |= dict(zip(("remaining_low", "remaining_high"), ends_of_left, strict=True))
+        if not self.by_person:
+            raw = math.sqrt(of.var() / len(of) + others.var() / len(others))
+            mine["low"], mine["high"] = gap - (near if gap >= 0 else z) * raw, gap + (z if gap >= 0 else near) * raw
+        self.each("people found", where, part, 1e-6, **mine)
+        first_sight = group.get("people_harmed") is None or "at_first_sight" in where
+        if not first_sight and left:
+            overlap = group["people_harmed"] / len(of) / left
+            self.each("people found", where, part, 1e-6, overlap=overlap)
+
+    def searched(self, at, part):
+        """Settings of the search for the worst group, which are the same for everybody, and its p-values and reach."""
+        if not part:
+            return
+        spec, alpha, rows = self.spec["worst_groups"], self.spec["significance"]["alpha"], int(self.audited.sum())
+        shares = (self.report.get("findings") or {}).get("searches") or {"worst_groups": 1}
+        mine = {"level": alpha * shares["worst_groups"], "random_state": 42, "rows": rows, "alpha": alpha}
+        mine |= {"left_out": (self.complete & np.isnan(self.y)).sum(), "permutations": spec["permutations"]}
+        mine |= {"min_share": spec["min_share"]} | ({} if part["legitimate"] else {"strata": 1})
+        self.each("people found", at, part, **mine)
+        few = {"starts": 16} if len(part["searched"]["columns"]) <= 12 else {}
+        self.each("people found", f"{at}.searched", part["searched"], max_conditions=3, **few)
+        bins = {one["name"]: one["bins"] for one in self.report["worst_groups"]["searched"]["columns"]}
+        for one in part["searched"]["columns"] if at.endswith("raw") else []:
+            if one["name"] in bins:
+                self.each("people found", f"{at}.searched.{one['name']}", one, bins=bins[one["name"]])
+        drawn = self.audited & self.sample(self.train | self.test) if self.drawn else self.audited
+        people = len({*self.person[drawn]}) if self.by_person else int(drawn.sum())
+        for name in ("searched_on", "permuted_on"):
+            if part[name] is not None:
+                most = 20_000 if name == "permuted_on" else rows
+                self.each("people found", f"{at}.{name}", part[name], of=rows, rows=min(int(drawn.sum()), most))
+        least = max(spec["min_share"], self.spec["significance"]["min_rows"] / people)
+        if part["certificate"]:
+            self.each("people found", f"{at}.certificate", part["certificate"], min_share=least)
+        larger = [share for share in (0.02, 0.05, 0.1, 0.2, 0.5) if share > least]
+        for one, share in zip(part["limited"], larger[-len(part["limited"]) :], strict=False):
+            self.each("people found", f"{at}.limited", one, min_share=share)
+        if part["structure"] and not self.by_person:  # tested on four parts of five
+            n = min(people, 20_000)
+            self.each("people found", f"{at}.structure", part["structure"], rows=n - math.ceil(n / 5))
+        for i, group in enumerate([*part["groups"], *([part["unconfirmed"]] if part["unconfirmed"] else [])]):
+            chance = Fraction(group["p_value"]).limit_denominator(part["permutations"] + 1)
+            self.each("people found", f"{at}.groups[{i}]", group, p_value=float(chance))
+            self.attempt(self.reach, f"{at}.groups[{i}]", group, i == 0 and not part["legitimate"])
+            for c in group["conditions"]:
+                self.ends_of(f"{at}.groups[{i}]", c)
+
+    def ends_of(self, where, condition):
+        """An interval ends at a whole number that somebody has, or at the roundest one between two people's."""
+        if condition["kind"] != "interval" or self.drawn:
+            return
+        x = self.table.numbers(condition["column"])[self.audited]
+        for name in ("low", "high"):
+            if condition[name] is not None:
+                low, high = (
+                    f(x[side], initial=-i)
+                    for f, side, i in (
+                        (np.max, x <= condition[name], math.inf),
+                        (np.min, x > condition[name], -math.inf),
+                    )
+                )
+                is_whole = (x[~np.isnan(x)] % 1 == 0).all() or not math.isfinite(low + high)
+                edge = low if is_whole else roundest(low, high)
+                self.each("people found", where, condition, **{name: float(edge if edge < high else low)})
+
+    def reach(self, where, group, is_first):
+        """How many standard errors the limits of a group's difference are off: the far one as of one group alone."""
+        sign, alike = 1 if self.spec["bias_variable"]["better"] == "lower" else -1, group["among_alike"]
+        if group["reach"] is None or self.by_person:
+            return
+        if alike:
+            names = {"difference": "remaining", "low": "remaining_low", "high": "remaining_high"}
+            mine = {name: sign * alike[other] for name, other in names.items()}
+            low, high = sorted((mine["low"], mine["high"]))
+            self.each("people found", where, group, difference=mine["difference"], low=low, high=high)
+        elif is_first:
+            of, others = self.sides(group["conditions"])
+            gap, error = of.mean() - others.mean(), math.sqrt(sum(x.var(ddof=1) / len(x) for x in (of, others)))
+            near, far = ("low", "high") if sign > 0 else ("high", "low")
+            z = z_of(self.spec["significance"]["alpha"])
+            mine = {near: gap - sign * group["reach"] * error, far: gap + sign * z * error}
+            self.each("people found", where, group, 1e-6, reach=abs(gap - group[near]) / error, **mine)
 
     def ruled_out(self, where, part):
         """What was found and confirmed of groups from a share of the people on; what is ruled out is drawn."""
@@ -2007,13 +2161,13 @@ class Recomputed:
         persons = ByPerson(a, *whose[0], b, *whose[1]) if whose else None
         if persons:
             self.each(kind, f"{where}.persons", part["persons"], **dict(zip("ab", persons.persons, strict=True)))
-        if test is not None:
+        if test is not None and len(a) and len(b):
             mine |= {"mean_a": a.mean(), "mean_b": b.mean(), "difference": a.mean() - b.mean()}
             high, two = max(a.max(), b.max()), part["events_a"] is not None
             mine |= {"events_a": (a == high).sum(), "events_b": (b == high).sum()} if two else {}
             mine |= t_of_means(*moments(a), *moments(b)) if "exact" not in test and not persons else {}
         self.each(kind, where, part, **mine)
-        if persons and test is not None:
+        if persons and test is not None and len(a) and len(b):
             persons = ByPerson((a == high) * 1.0, *whose[0], (b == high) * 1.0, *whose[1]) if two else persons
             effect = persons.effect(two)
             self.each(kind, f"{where}.persons", part["persons"], 1e-6, design_effect=effect, df=persons.df)
@@ -2044,7 +2198,7 @@ class Recomputed:
             mine = {"train_rows": len(found), "train_support": len(found) / train.sum(), "train_value": found.mean()}
             mine["train_difference"] = found.mean() - y[train & ~inside].mean()
             mine |= {"test_rows": checked, "test_support": checked / test.sum()}
-            if one["ratio_to_overall"] is not None:
+            if one["ratio_to_overall"] is not None and checked:
                 mine["ratio_to_overall"] = y[test & inside].mean() / y[test].mean()
             self.each("intersections", f"slices.slices[{i}]", one, **mine)
             self.compared("intersections", f"slices.slices[{i}].comparison", one["comparison"], inside, test)
@@ -2623,6 +2777,17 @@ class Recomputed:
         self.each("clusters", f"{at}.repeated_splits", again, test_rows=[int(n) for n in rows])
         first = {"differences": own["difference"], "p_values": own["p_value"]}
         self.each("clusters", f"{at}.repeated_splits, the first", {name: again[name][0] for name in first}, **first)
+        for k, gap in enumerate(again["differences"]):  # of each split: what can be of so many rows and events
+            y = self.y[self.audited & tests[k]]
+            if k and gap is not None and again["together"]["events_a"] is not None and {*y.tolist()} <= {0, 1}:
+                mine, counts = nearest_gap(gap, len(y), int(y.sum()))
+                where = f"{at}.repeated_splits.differences"
+                held = [*again["differences"][:k], mine, *again["differences"][k + 1 :]]
+                self.each("clusters", where, again, differences=held)
+                if again["together"]["test"] == "exact mid-p" and math.isclose(mine, gap, rel_tol=1e-9):
+                    p_value = min((mid_p(*one) for one in counts), key=lambda p: abs(p - again["p_values"][k]))
+                    held = [*again["p_values"][:k], p_value, *again["p_values"][k + 1 :]]
+                    self.each("clusters", where, again, p_values=held)
         # Splits of whose train rows no cluster was made have no part in what they say together.
         part = again["together"]
         most = [k for k, p in enumerate(again["p_values"]) if p is None]
