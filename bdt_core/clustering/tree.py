@@ -348,7 +348,7 @@ def in_own_units(centre: Prototypes, encoder: Encoder) -> tuple[dict[str, float 
         spread = (column.missing * (1.0 - column.missing)) ** 0.5 if encoder.scale else 1.0
         absent = min(max(column.missing + next(encoded) * spread, 0.0), 1.0)
         missing[column.name] = absent
-        known = absent < 1.0 - 1e-9
+        known = absent < 1.0 - 1e-6  # flags are encoded in float32
         mean = column.mean + distance * divisor / (1.0 - absent) if known else None
         values[column.name] = None if mean is None else _as_precise(mean, column.std, encoder.dtype)
     for category, mode in zip(encoder.categorical, centre.modes[0].tolist(), strict=True):

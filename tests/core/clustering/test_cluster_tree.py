@@ -9,7 +9,9 @@ import pandas as pd
 import pytest
 
 from bdt_core.clustering import HBAC, ClusterTree
-from bdt_core.clustering.tree import number_in_words
+from bdt_core.clustering.split import Prototypes
+from bdt_core.clustering.tree import in_own_units, number_in_words
+from bdt_core.table.encoding import Encoder
 
 
 @pytest.fixture(scope="module")
@@ -59,6 +61,18 @@ def test_prototypes_are_in_the_units_of_the_table(fitted):
             assert leaf.prototype["income"] == pytest.approx(known, rel=1e-5)
     root = model.tree_.nodes[0]
     assert list(root.prototype) == list(frame.columns)
+
+
+@pytest.mark.parametrize("missing", [5, 90, 200, 395])
+def test_a_number_that_everybody_lacks_has_no_mean(missing):
+    """Whatever rounding the flag of missing values went through."""
+    for gone in range(missing, min(missing + 30, 400)):
+        frame = pd.DataFrame({"income": np.where(np.arange(400) < gone, np.nan, np.arange(400.0))})
+        encoder = Encoder.fit(frame)
+        means = encoder.transform(frame).numeric[:, :gone].astype(np.float64).mean(axis=1)[None]
+        values, shares = in_own_units(Prototypes(means, np.empty((1, 0), np.int64)), encoder)
+        assert values["income"] is None
+        assert shares["income"] == pytest.approx(1)
 
 
 def test_nodes_as_data_hold_the_hierarchy(fitted):

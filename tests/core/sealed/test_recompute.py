@@ -23,6 +23,10 @@ import pytest
 from bdt_core.audit import audit
 from bdt_core.report.write import canonical_json
 from bdt_core.spec import parse_spec
+from bdt_core.table.ranks import row_hashes
+from bdt_core.table.sources import read_table
+from bdt_core.table.split import split_rows
+from bdt_core.table.validate import validate
 from tests.goldens.audits import AUDITS, people
 from tests.goldens.frozen import FOLDER
 
@@ -135,7 +139,7 @@ def test_a_report_that_contradicts_itself_is_told(program: Any, tables: dict[str
     table = program.Table([tables["everything"]], report["spec"]["source"])
     report["mitigation"]["thresholds"]["accuracy"]["before"]["events"] += 10_000
     recomputed = program.Recomputed(report, table)
-    assert [kind for kind, *_ in recomputed.differing] == ["contradictions"]
+    assert {kind for kind, *_ in recomputed.differing} == {"contradictions", "thresholds"}
     assert recomputed.made["limits"]
 
 
@@ -159,23 +163,26 @@ def test_words_of_intervals_say_who_is_in_them(words: str, program: Any, tables:
         recomputed.valued("income", f"{words} or so")
 
 
-def claims(program: Any, report: Report, table: Any) -> list[tuple[str, dict[str, Any], str]]:
-    """Every member of the report that is held against something recomputed: kind, object, name."""
-    claims = []
+def claims(program: Any, report: Report, table: Any) -> list[tuple[str, Any, Any]]:
+    """Every member of the report that is held against something recomputed: kind, object or list, name or place."""
+    claims: list[tuple[str, Any, Any]] = []
 
     class Noted(program.Recomputed):  # type: ignore[misc]
         def each(self, kind: str, where: str, stated: dict[str, Any], *within: float, **mine: Any) -> None:
             before = sum(self.made.values())
             super().each(kind, where, stated, *within, **mine)
             if sum(self.made.values()) > before:
-                claims.extend((kind, stated, name) for name in mine if name in stated)
+                for name in (one for one in mine if one in stated):
+                    several = stated[name]
+                    places = range(len(several)) if isinstance(several, list) else None
+                    claims.extend([(kind, stated, name)] if places is None else ((kind, several, i) for i in places))
 
     Noted(report, table)
     return claims
 
 
 def _objects(part: Any) -> Iterator[int]:
-    if isinstance(part, dict):
+    if isinstance(part, (dict, list)):
         yield id(part)
     for inner in part.values() if isinstance(part, dict) else part if isinstance(part, list) else ():
         yield from _objects(inner)
@@ -303,6 +310,51 @@ def test_a_cell_that_is_changed_in_the_table_is_found(
         assert program.Recomputed(report, table).differing, (column, int(row))
 
 
+_SPLITS: dict[str, Report] = {
+    "by row": {},
+    "without strata": {"split": {"stratify": False, "random_state": 3}},
+    "by hash": {"split": {"method": "hash", "test_size": 0.3}},
+    "by person": {"split": {"key": "person"}},
+    "of numbers in lists": {"bias_variable": {"derive": "exposure", "prediction": "score", "query": "person"}},
+    "of complete rows": {"missing": "drop", "bias_variable": {"column": "grade"}},
+    "of a large table": {"large_rows": 1_000, "groups": {"score": "score", "facets": ["sex"], "stratum": "job"}},
+    "of a large table, by person": {"large_rows": 1_000, "split": {"key": "person", "random_state": 9}},
+}
+
+
+@pytest.mark.parametrize("name", _SPLITS)
+def test_the_test_rows_are_those_of_the_audit(name: str, program: Any, tmp_path: Path) -> None:
+    """Also where many rows are alike, and differ in what is only carried along."""
+    frame, file = people(3_000, 90, gaps=True), tmp_path / "people.csv"
+    frame["age"] = frame["age"] // 20 * 20 - 20.5 * (frame["age"] > 70)
+    frame["income"] = frame["income"].round(-2)
+    frame["granted"] = frame["granted"].where(frame["visits"] < 9)  # a whole number is a float where some are missing
+    frame["flag"] = frame["contract"] == "open"
+    frame.to_csv(file, index=False)
+    spec = parse_spec({
+        "name": "split",
+        "source": {"path": str(file)},
+        "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+        "features": {"include": ["age", "income", "visits", "town"], "kinds": {"visits": "categorical"}},
+        "protected": ["sex", "flag"],
+        "clustering": None, "slices": None, "worst_groups": None,
+        **_SPLITS[name],
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    recomputed = program.Recomputed(report, program.Table([file], report["spec"]["source"]))
+    assert recomputed.differing == []
+    table = validate(read_table(spec.source), spec)
+    ours = split_rows(table, spec.split)
+    roles = {one.name: one.kind for one in ours[0].columns if one.role not in ("unused", "bias_variable")}
+    hashes = recomputed.table.row_hashes(roles, **{"(bias variable)": recomputed.y})
+    for part, rows in zip(ours, (recomputed.train, recomputed.test), strict=True):
+        assert sorted(row_hashes(part.frame[part.used])) == sorted(hashes[rows])
+        drawn = part.sample(spec.large_rows)
+        if drawn.is_large:
+            assert len(drawn.frame) == min(1_000, rows.sum())
+            assert sorted(row_hashes(drawn.frame[part.used])) == sorted(hashes[recomputed.sample(rows)])
+
+
 _NUMBERS = {"label": "asked", "prediction": "offered"}
 _BIAS_VARIABLES: dict[str, Report] = {
     "signed_error": {**_NUMBERS, "better": "higher"},
@@ -334,6 +386,59 @@ def test_every_other_derivation_agrees(derive: str, program: Any, tmp_path: Path
     assert program.Recomputed(report, table).differing == []
     label = _BIAS_VARIABLES[derive]["prediction"]
     table.columns[label] = np.roll(table.columns[label], 1)
+    assert program.Recomputed(report, table).differing
+
+
+_QUICK = {"stability": 0, "n_init": 3, "max_iter": 5}
+_LOCAL = {"group": "sex", "n_clusters": 3}
+_TRIED = {"group": "race", "score": "score"}
+_SEARCHES: dict[str, tuple[Report, set[str]]] = {
+    "places of small groups": ({"local_bias": {"group": "race", "metric": "tpr", "n_clusters": 7}}, {"local bias"}),
+    "places pulled far": ({"local_bias": {**_LOCAL, "metric": "fpr", "weight": 0.2}}, {"local bias"}),
+    "categories alone": (
+        {"features": {"include": ["town", "job"]}, "clustering": {**_QUICK, "margin": 0.01}, "pooled_from": 5}, set()
+    ),
+    "numbers alone": ({"features": {"include": ["age", "income"]}, "clustering": _QUICK}, {"clusters"}),
+    "lots": ({"mitigation": {**_TRIED, "randomized": True, "constraint": "equal_opportunity"}}, {"thresholds"}),
+    "two rates": ({"mitigation": {**_TRIED, "group": ["sex"], "constraint": "equalized_odds"}}, {"thresholds"}),
+    "precision": ({"mitigation": {**_TRIED, "constraint": "predictive_parity", "tolerance": 0.2}}, {"thresholds"}),
+    "persons": ({"split": {"key": "person"}, "local_bias": _LOCAL, "mitigation": _TRIED}, {"local bias"}),
+    "drawn": ({"large_rows": 1_000, "local_bias": _LOCAL, "mitigation": _TRIED}, {"local bias", "thresholds"}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("variant", _SEARCHES)
+def test_other_searches_agree(variant: str, program: Any, tmp_path: Path) -> None:
+    """Clusters, places and thresholds are found anew, whatever is asked for; a changed cell is then somewhere else."""
+    keys, kinds = _SEARCHES[variant]
+    file, groups = (
+        tmp_path / "people.csv",
+        {"facets": ["sex", ["sex", "race"]], "pooled_from": keys.get("pooled_from", 10)},
+    )
+    people(1_300, 44, gaps=True).to_csv(file, index=False)
+    spec = parse_spec({
+        "name": "searched",
+        "source": {"path": str(file)},
+        "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+        "features": {"include": ["age", "income", "town", "job"]},
+        "protected": ["sex", "race"],
+        "groups": groups,
+        "worst_groups": {"permutations": 39},
+        "clustering": _QUICK,
+        "slices": None,
+        **{name: value for name, value in keys.items() if name != "pooled_from"},
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    table = program.Table([file], report["spec"]["source"])
+    recomputed = program.Recomputed(report, table)
+    assert recomputed.differing == []
+    assert kinds | {"clusters", "families of tests", "pooled groups"} <= recomputed.made.keys()
+    assert recomputed.placed is not None
+    assert [
+        (recomputed.placed[recomputed.test & recomputed.audited] == c).sum() for c in range(len(report["clusters"]))
+    ] == [one["test_rows"] for one in report["clusters"]]
+    name = "town" if variant == "categories alone" else "age"
+    table.columns[name] = np.roll(table.columns[name], 1)
     assert program.Recomputed(report, table).differing
 
 
@@ -394,3 +499,99 @@ def test_groups_found_one_after_another_where_more_is_better(program: Any, tmp_p
     recomputed = program.Recomputed(report, program.Table([tmp_path / "t.csv"], report["spec"]["source"]))
     assert recomputed.differing == []
     assert recomputed.made["people found"] > 10
+
+
+_OF_GROUPS = ("groups.", "calibration.", "characteristics.", "declared_outcomes.", "gate.", "drawn.", "split.")
+
+
+@pytest.mark.parametrize("name", ["large", "large_higher_is_better"])
+def test_numbers_of_drawn_rows_and_of_persons_are_found(name: str, program: Any, tables: dict[str, Path]) -> None:
+    """One of each member that is asked for, of some that are drawn."""
+    report = golden(name)
+    table = program.Table([tables[name]], report["spec"]["source"])
+    members: dict[str, list[tuple[Any, Any]]] = {}
+    for part, member, where in _numbers(report):
+        if where.startswith(_OF_GROUPS):
+            members.setdefault(where, []).append((part, member))
+    assert len(members) > 60
+    rng = np.random.default_rng(5)
+    for i in rng.permutation(len(members))[:12]:
+        where = [*members][i]
+        part, member = members[where][rng.integers(len(members[where]))]
+        before = part[member]
+        part[member] = changed(before)
+        assert program.Recomputed(report, table).differing, where
+        part[member] = before
+    assert not program.Recomputed(report, table).differing
+
+
+WORDS = {
+    "age 30 to 40": lambda x: (x["age"] >= 30) & (x["age"] <= 40),
+    "income above 300 or missing": lambda x: ~(x["income"] <= 300),
+    "town is north or south and sex is f": lambda x: x["town"].isin(["north", "south"]) & (x["sex"] == "f"),
+    "town is not missing and race is a, c or missing": lambda x: x["town"].notna() & ~x["race"].isin(["b", "rare"]),
+    "race is neither a nor missing and age up to 50": lambda x: (
+        x["race"].notna() & (x["race"] != "a") & (x["age"] <= 50)
+    ),
+    "job is not none and income up to 1,000": lambda x: (x["job"] != "none") & (x["income"] <= 1000),
+}
+
+
+@pytest.mark.parametrize("words", WORDS)
+def test_words_of_groups_say_who_is_in_them(words: str, program: Any, tables: dict[str, Path]) -> None:
+    report = golden("mixed")
+    recomputed = program.Recomputed(report, program.Table([tables["mixed"]], report["spec"]["source"]))
+    inside = WORDS[words](pd.read_csv(tables["mixed"], keep_default_na=False, na_values=[""]))
+    assert inside.any()
+    assert (recomputed.described(words) == inside.to_numpy()).all()
+
+
+def test_words_that_may_be_more_than_one_group_are_left_out(program: Any, tables: dict[str, Path]) -> None:
+    report = golden("mixed")
+    recomputed = program.Recomputed(report, program.Table([tables["mixed"]], report["spec"]["source"]))
+    for words in ("town is nowhere", "somebody is north", "age round 40"):
+        with pytest.raises(program.Skip):
+            recomputed.described(words)
+
+
+_GROUPS = {"facets": ["sex", ["contract", "sex"]], "score": "score", "stratum": "job", "similar_by": ["income", "town"]}
+_LIMITS = [
+    {"metric": "auc", "facet": "sex", "min": 0.6},
+    {"metric": "flip_test", "facet": ["contract", "sex"], "max": 0.2},
+    {"check": "worst_group", "of": "calibration", "max_difference": 0.1},
+    {"check": "declared_group", "max_difference": 0.1},
+    {"check": "worst_group", "ruled_out_from": 0.2},
+]
+_VARIANTS: dict[str, Report] = {
+    "persons": {"split": {"key": "person"}, "favourable": "negative"},
+    "cut": {"groups": {**_GROUPS, "label": "grade", "prediction": "asked", "thresholds": {"grade": 50, "asked": 100}}},
+    "others": {"groups": {**_GROUPS, "reference": "everybody else"}, "missing": "drop", "significance": {"alpha": 0.1}},
+    "amounts": {"bias_variable": {"column": "grade", "better": "higher"}, "split": {"key": "person"}},
+    "drawn": {"large_rows": 1_000, "missing": "drop"},
+}
+
+
+@pytest.mark.parametrize("variant", _VARIANTS)
+def test_other_settings_of_groups_agree(variant: str, program: Any, tmp_path: Path) -> None:
+    file = tmp_path / "people.csv"
+    people(1_300, 43, gaps=True).to_csv(file, index=False)
+    spec = parse_spec({
+        "name": variant,
+        "source": {"path": str(file)},
+        "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+        "favourable": "positive",
+        "features": {"include": ["age", "income", "town", "job"]},
+        "protected": ["sex", "race"],
+        "groups": {**_GROUPS, "label": "repaid", "prediction": "granted"},
+        "worst_groups": {"permutations": 79},
+        "clustering": None,
+        "slices": None,
+        "gate": _LIMITS,
+        **_VARIANTS[variant],
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    assert report["calibration"]["ruled_out"]
+    assert ("drawn" in report) == (variant == "drawn")
+    recomputed = program.Recomputed(report, program.Table([file], report["spec"]["source"]))
+    assert recomputed.differing == []
+    assert {"calibration", "characteristics", "Clarify's metrics", "limits"} <= recomputed.made.keys()
