@@ -22,24 +22,36 @@ class ShownAsset:
     Attributes
     ----------
     metadata : callable
-        Makes the metadata of the result.
+        Makes the metadata of the result, and where `has_amounts` takes the unit of the bias variable, too.
     kinds : set of str
         Symbols on the asset.
     is_long : bool
         Whether it takes long enough to stand in the audit's pool, and its work in the metadata.
+    has_amounts : bool
+        Whether it says differences of the bias variable, and does not know itself whether that is a rate.
     """
 
-    metadata: Callable[[Any], views.Metadata]
+    metadata: Callable[..., views.Metadata]
     kinds: set[str]
     is_long: bool = False
+    has_amounts: bool = False
+
+    def of(self, result: Any, results: Mapping[str, Any]) -> views.Metadata:
+        """The metadata of a result that was made from others."""
+        if not self.has_amounts:
+            return self.metadata(result)
+        from bdt_core.table.measured import MeasuredOutcome  # not when definitions load
+
+        rows = next(results[name] for name in ("table", "test", "train") if name in results)
+        return self.metadata(result, MeasuredOutcome.of(rows).unit)
 
 
 _SHOWN = {
-    "hbac_clusters": ShownAsset(views.clusters, {"numpy", "json"}, is_long=True),
+    "hbac_clusters": ShownAsset(views.clusters, {"numpy", "json"}, is_long=True, has_amounts=True),
     "cluster_significance": ShownAsset(views.significance, {"scipy", "json"}),
     "feature_differences": ShownAsset(views.differences, {"scipy", "json"}),
     "worst_groups": ShownAsset(views_depth.worst_groups, {"numpy", "json"}, is_long=True),
-    "findings": ShownAsset(views_depth.findings, {"scipy", "json"}),
+    "findings": ShownAsset(views_depth.findings, {"scipy", "json"}, has_amounts=True),
     "declared_outcomes": ShownAsset(views_groups.declared, {"scipy", "json"}),
     "group_counts": ShownAsset(views_groups.counts, {"numpy", "json"}),
     "group_metrics": ShownAsset(views_groups.metrics, {"scipy", "json"}),
@@ -50,9 +62,9 @@ _SHOWN = {
     "class_outcomes": ShownAsset(views_groups.classes, {"scipy", "json"}),
     "selection_rules": ShownAsset(views_groups.selection_rules, {"scipy", "json"}),
     "profiling_characteristics": ShownAsset(views_groups.characteristics, {"scipy", "json"}),
-    "bias_slices": ShownAsset(views_depth.slices, {"numpy", "json"}),
+    "bias_slices": ShownAsset(views_depth.slices, {"numpy", "json"}, has_amounts=True),
     "local_bias": ShownAsset(views_depth.local_bias, {"numpy", "json"}),
-    "blanks": ShownAsset(views_depth.blanks, {"scipy", "json"}),
+    "blanks": ShownAsset(views_depth.blanks, {"scipy", "json"}, has_amounts=True),
     "mitigation": ShownAsset(views_depth.mitigation, {"numpy", "json"}),
 }
 _UNKNOWN = ShownAsset(lambda _: {}, {"json"})
@@ -92,7 +104,7 @@ def result_asset(audit: AuditAssets, stage: Stage) -> dg.AssetsDefinition:
                 results["source"] = source_rows(inputs["raw_data"], inputs["validated_data"], of_part)
             result = carried_out(context, audit, stage, results, of_part)
         work = work_metadata(results.get("train", results.get("table"))) if shown.is_long else {}
-        return audit.made(result, shown.metadata(result) | work, spec)
+        return audit.made(result, shown.of(result, results) | work, spec)
 
     return asset
 

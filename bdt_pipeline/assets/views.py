@@ -91,6 +91,18 @@ def numbers(**values: float | int | None) -> Metadata:
     }
 
 
+def amounts(unit: str, **values: float | None) -> Metadata:
+    """Differences that plot over time as the report says them: of rates in points, to a tenth, which the key says."""
+    if unit != "rate":
+        return numbers(**values)
+    return numbers(
+        **{
+            say("{what} in points", what=of_ours(name)): None if x is None else round(x * 100, 1)
+            for name, x in values.items()
+        }
+    )
+
+
 def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Metadata:
     """The table as read; of columns that were `taken` from the source's asset, with their lineage."""
     missing = frame.isna().sum()
@@ -182,16 +194,17 @@ def _types(table: Rows) -> dict[str, str]:
     return {str(name): str(kind) for name, kind in frame.dtypes.items() if name not in (KEY, RANK)}
 
 
-def clusters(result: Clusters) -> Metadata:
+def clusters(result: Clusters, unit: words.Unit) -> Metadata:
     """The clusters as they are on the train rows."""
     worst = result.train[0]
     stable = {one.label: one for one in result.stability.clusters} if result.stability else {}
     return {
         **numbers(
             clusters=len(result.train),
-            **{"largest gap": worst.gap, "rows of cluster 0": worst.rows},
+            **{"rows of cluster 0": worst.rows},
             **({"stability of cluster 0": stable[worst.label].jaccard} if stable else {}),
         ),
+        **amounts(unit, **{"largest gap": worst.gap}),
         "method": result.method,
         "smallest cluster allowed": result.min_cluster_rows,
         "clusters found": table_of(
@@ -200,8 +213,8 @@ def clusters(result: Clusters) -> Metadata:
                 [
                     one.label,
                     f"{one.rows:,}",
-                    words.number(one.mean),
-                    words.number(harm_sign(result.spec.bias_variable.better) * one.gap),
+                    words.value(one.mean, unit),
+                    words.signed(harm_sign(result.spec.bias_variable.better) * one.gap, unit),
                     _stability(stable[one.label]) if stable else words.NOTHING,
                     joined(one.path, " → ") or words.NOTHING,
                 ]
@@ -236,10 +249,8 @@ def significance(tested: ClusterSignificance) -> Metadata:
             ]
         )
     return {
+        **amounts(tested.unit, difference=worst.difference, low=worst.low, high=worst.high),
         **numbers(
-            difference=worst.difference,
-            low=worst.low,
-            high=worst.high,
             p_value=worst.p_value,
             **{
                 "test rows": tested.test_rows,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from bdt_core import words
+from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.said import AsItIs, Column, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
-from bdt_pipeline.assets.views import Metadata, group_cell_of_text, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, amounts, group_cell_of_text, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.topics import ClusterTopic
@@ -20,14 +21,15 @@ _SHOWN = 20
 def worst_groups(result: WorstGroups) -> Metadata:
     """Who fares worst, and what is ruled out; numbers of the first group plot over time."""
     worst, ruled_out = result.worst, result.certificate
+    unit: words.Unit = "rate" if result.is_rate else "value"
     tested = worst or result.unconfirmed
     return {
-        **numbers(
-            groups=len(result.groups),
+        **numbers(groups=len(result.groups), p_value=tested.p_value if tested else None),
+        **amounts(
+            unit,
             difference=worst.difference if worst else None,
             low=worst.low if worst else None,
             high=worst.high if worst else None,
-            p_value=tested.p_value if tested else None,
             **{"ruled out beyond": ruled_out.largest_difference if ruled_out else None},
         ),
         "who": worst.words if worst else "nobody is confirmed to fare worse",
@@ -37,9 +39,9 @@ def worst_groups(result: WorstGroups) -> Metadata:
                 [
                     one.words,
                     words.count(one.rows),
-                    words.number(one.mean_inside),
-                    words.number(one.mean_outside),
-                    _with_interval(one.difference, one.low, one.high),
+                    words.value(one.mean_inside, unit),
+                    words.value(one.mean_outside, unit),
+                    _with_interval(one.difference, one.low, one.high, unit),
                     words.p_number(one.p_value),
                 ]
                 for one in result.groups
@@ -50,12 +52,13 @@ def worst_groups(result: WorstGroups) -> Metadata:
     }
 
 
-def findings(result: Findings) -> Metadata:
+def findings(result: Findings, unit: words.Unit) -> Metadata:
     """Everybody who fares worse; numbers of the first finding plot over time."""
     first = result.first
     return {
-        **numbers(
-            findings=len(result.findings),
+        **numbers(findings=len(result.findings)),
+        **amounts(
+            unit,
             difference=first.difference if first else None,
             low=first.low if first else None,
             high=first.high if first else None,
@@ -68,10 +71,10 @@ def findings(result: Findings) -> Metadata:
                 [
                     one.who,
                     words.count(one.rows),
-                    words.number(one.mean_inside),
-                    words.number(one.mean_outside),
-                    _at_least(one.difference, one.low),
-                    _among_alike(one),
+                    words.value(one.mean_inside, unit),
+                    words.value(one.mean_outside, unit),
+                    _at_least(one.difference, one.low, unit),
+                    _among_alike(one, unit),
                     words.p_number(one.p_value),
                     one.found_by.replace("_", " "),
                 ]
@@ -81,10 +84,11 @@ def findings(result: Findings) -> Metadata:
     }
 
 
-def blanks(result: Blanks) -> Metadata:
+def blanks(result: Blanks, unit: words.Unit) -> Metadata:
     """Whose outcome is missing; the share and the worst case plot over time."""
     return {
-        **numbers(rows=result.rows, share=result.rows / result.of, **{"worst case": result.worst_case}),
+        **numbers(rows=result.rows, share=result.rows / result.of),
+        **amounts(unit, **{"worst case": result.worst_case}),
         "who": result.confirmed[0].words if result.confirmed else "for nobody it is missing more often for sure",
         "groups": table_of(
             ["who", "people", "missing", "missing of everybody else", "sure", "worse at worst by"],
@@ -95,7 +99,7 @@ def blanks(result: Blanks) -> Metadata:
                     words.percent(one.share_inside),
                     words.percent(one.share_outside),
                     "yes" if one.confirmed else "no",
-                    words.number(one.worst_case),
+                    words.size(one.worst_case, unit),
                 ]
                 for one in result.groups[:_SHOWN]
             ],
@@ -103,37 +107,42 @@ def blanks(result: Blanks) -> Metadata:
     }
 
 
-def _among_alike(finding: Finding) -> str:
+def _among_alike(finding: Finding, unit: words.Unit) -> str:
     alike = finding.remaining
     if alike is None:
         return words.NOTHING
-    return _at_least(alike.remaining, alike.remaining_low)
+    return _at_least(alike.remaining, alike.remaining_low, unit)
 
 
-def _at_least(value: float | None, low: float | None) -> str:
-    return joined([words.number(value), say("at least {size}", size=words.number(low))], ", ")
+def _at_least(value: float | None, low: float | None, unit: words.Unit) -> str:
+    return joined([words.size(value, unit), say("at least {size}", size=words.size(low, unit))], ", ")
 
 
-def _with_interval(value: float | None, low: float | None, high: float | None) -> str:
-    return say("{N} [{Nlow}, {Nhigh}]", N=words.number(value), Nlow=words.number(low), Nhigh=words.number(high))
+def _with_interval(value: float | None, low: float | None, high: float | None, unit: words.Unit) -> str:
+    ends = {"low": words.signed(low, unit), "high": words.signed(high, unit)}
+    return joined([words.signed(value, unit), say("[{low} to {high}]", **ends)], " ")
 
 
 def _left_out(column: str, reason: str) -> str:
     return say("{name}: {reason}", name=Column(column), reason=of_ours(reason))
 
 
-def slices(result: Slices) -> Metadata:
+def slices(result: Slices, outcome: words.Unit) -> Metadata:
     """The worst intersections; numbers of the first plot over time."""
     shown = [one for one in result.slices if one.parent is None][:_SHOWN]
     worst = shown[0] if shown else None
+    unit: words.Unit = "rate" if result.outcome is None else outcome  # a metric is one
     return {
         **numbers(
             tests=result.tests,
             searched=result.searched,
+            **{"significant slices": sum(bool(one.significant) for one in result.slices)},
+        ),
+        **amounts(
+            unit,
             difference=worst.shrunken_difference if worst else None,
             low=worst.low if worst else None,
             high=worst.high if worst else None,
-            **{"significant slices": sum(bool(one.significant) for one in result.slices)},
         ),
         "measured": result.outcome or result.metric_name,
         "slices": table_of(
@@ -151,10 +160,10 @@ def slices(result: Slices) -> Metadata:
                 [
                     one.name,
                     f"{one.test_rows:,}",
-                    words.number(one.comparison.mean_a),
-                    words.number(one.comparison.mean_b),
-                    _with_interval(one.shrunken_difference, one.low, one.high),
-                    words.number(one.comparison.difference),
+                    words.value(one.comparison.mean_a, unit),
+                    words.value(one.comparison.mean_b, unit),
+                    _with_interval(one.shrunken_difference, one.low, one.high, unit),
+                    words.signed(one.comparison.difference, unit),
                     words.p_number(one.p_adjusted),
                     "yes" if one.significant else "no",
                 ]
@@ -170,14 +179,11 @@ def local_bias(result: LocalBias) -> Metadata:
     """Every cluster's gap, and the summaries beside chance and k-means."""
     confirmed = [one for one in result.logan.clusters if one.held_out.confirmed]
     settings = result.settings
+    unit: words.Unit = "value" if LOCAL_METRICS[settings.metric].is_area else "rate"
+    largest = max((one.held_out.gap or 0.0 for one in confirmed), default=None)
     return {
-        **numbers(
-            clusters=len(result.logan.clusters),
-            **{
-                "confirmed gaps": len(confirmed),
-                "largest confirmed gap": max((one.held_out.gap or 0.0 for one in confirmed), default=None),
-            },
-        ),
+        **numbers(clusters=len(result.logan.clusters), **{"confirmed gaps": len(confirmed)}),
+        **amounts(unit, **{"largest confirmed gap": largest}),
         "clusters": table_of(
             [
                 "cluster",
@@ -195,8 +201,8 @@ def local_bias(result: LocalBias) -> Metadata:
                     _about(one.about, settings.alpha),
                     f"{one.train_rows:,}",
                     f"{one.test_rows:,}",
-                    words.number(one.held_out.train_gap),
-                    one.held_out.reason or _with_interval(one.held_out.gap, one.held_out.low, one.held_out.high),
+                    words.size(one.held_out.train_gap, unit),
+                    one.held_out.reason or _with_interval(one.held_out.gap, one.held_out.low, one.held_out.high, unit),
                     words.p_number(one.held_out.p_adjusted),
                     "yes" if one.held_out.confirmed else "no",
                 ]
@@ -228,14 +234,8 @@ def mitigation(result: Mitigation) -> Metadata:
     gap, right = result.thresholds.gap, result.thresholds.accuracy
     return {
         "status": result.status,
-        **numbers(
-            **{
-                "gap before": gap.before.estimate,
-                "gap after": gap.after.estimate,
-                "accuracy before": right.before.estimate,
-                "accuracy after": right.after.estimate,
-            }
-        ),
+        **amounts("rate", **{"gap before": gap.before.estimate, "gap after": gap.after.estimate}),
+        **numbers(**{"accuracy before": right.before.estimate, "accuracy after": right.after.estimate}),
         "thresholds": table_of(
             ["group", "test rows", "before", "after"],
             [

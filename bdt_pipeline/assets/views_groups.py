@@ -9,6 +9,7 @@ from bdt_core.said import Level, Numeral, of_ours, say
 from bdt_core.spec.gate import name_of_check
 from bdt_pipeline.assets.views import (
     Metadata,
+    amounts,
     columns_cell,
     group_cell,
     group_cell_of_text,
@@ -40,8 +41,8 @@ def calibration(result: Calibration) -> Metadata:
     tenth = result.certificate(0.1)
     return {
         **numbers(**{"groups that it is off for": len(result.groups)}),
-        **numbers(**{"off for everybody": result.everybody.gap if result.everybody else None}),
-        **numbers(**{"off at most, for a tenth of the people": tenth.largest_difference if tenth else None}),
+        **amounts("rate", **{"off for everybody": result.everybody.gap if result.everybody else None}),
+        **amounts("rate", **{"off at most, for a tenth of the people": tenth.largest_difference if tenth else None}),
         "groups": table_of(
             ["who", "rows", "mean score", "share positive", "off at least"],
             [
@@ -79,7 +80,7 @@ def declared(result: DeclaredOutcomes) -> Metadata:
             ],
         )
         harms = [harm for x in facet.groups if (harm := result.harm(x)) is not None]
-        metadata |= numbers(**{say("largest harm by {name}", name=name): max(harms, default=None)})
+        metadata |= amounts(unit, **{say("largest harm by {name}", name=name): max(harms, default=None)})
         metadata |= numbers(**{say("groups with too few rows by {name}", name=name): len(facet.small)})
     return metadata
 

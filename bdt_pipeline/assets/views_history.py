@@ -12,7 +12,7 @@ import dagster as dg
 from bdt_core import words
 from bdt_core.said import AsItIs, Numeral, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
-from bdt_pipeline.assets.views import Metadata, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, amounts, listed, numbers, table_of
 
 if TYPE_CHECKING:
     from bdt_core.history import HistoryFinding, LimitOverTime, Stream
@@ -63,8 +63,9 @@ def history(followed: History, batch: str, notes: Sequence[str]) -> Metadata:
                 "groups with few rows in the batch": len(followed.small_groups(batch)),
             },
         ),
-        **numbers(
-            **{say("difference so far: {what}", what=named(one)): one.difference for one in streams[:_STREAMS_PLOTTED]}
+        **amounts(
+            "rate",
+            **{say("difference so far: {what}", what=named(one)): one.difference for one in streams[:_STREAMS_PLOTTED]},
         ),
         **numbers(
             **{

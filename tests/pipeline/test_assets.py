@@ -67,10 +67,12 @@ def test_dagster_and_the_plain_method_give_the_same_document(compas: Compas) -> 
 
 def test_numbers_that_plot_over_time_are_floats(compas: Compas) -> None:
     document = compas[0].output_for_node("compas__bias_report")
-    for asset in ("cluster_significance", "bias_report"):
-        found = metadata_of(compas[1], "compas", asset)
-        for name in ("difference", "low", "high", "p_value"):
-            assert isinstance(found[name], float)
+    tested = metadata_of(compas[1], "compas", "cluster_significance")
+    significance = compas[0].output_for_node("compas__cluster_significance")
+    worst = significance.deciding or significance.clusters[0].comparison
+    assert tested["difference in points"] == round(100 * worst.difference, 1)
+    assert tested["low in points"] < tested["difference in points"] < tested["high in points"]
+    assert isinstance(tested["p_value"], float)
     report = metadata_of(compas[1], "compas", "bias_report")
     assert report["difference"] == document["gate"][0]["difference"]
     assert report["limit"] == 0.05

@@ -36,4 +36,4 @@ def test_a_run_says_what_an_audit_does(instance: dg.DagsterInstance, run_audit: 
     assert metadata["groups that it is off for"].value == 1
     assert plain.calibration is not None
     assert plain.calibration.everybody is not None
-    assert metadata["off for everybody"].value == plain.calibration.everybody.gap
+    assert metadata["off for everybody in points"].value == round(100 * plain.calibration.everybody.gap, 1)

@@ -41,7 +41,7 @@ def test_an_audit_of_declared_groups_alone_runs_as_assets(
     metadata = event.asset_materialization.metadata
     assert plain.declared is not None
     worst = max(plain.declared.harm(one) or 0.0 for one in plain.declared.facet("sex").groups)
-    assert metadata["largest harm by sex"].value == worst
+    assert metadata["largest harm by sex in points"].value == round(100 * worst, 1)
 
 
 def test_numbers_of_declared_groups_are_an_asset_with_the_checks_of_their_limits(

@@ -156,7 +156,7 @@ def test_the_asset_shows_numbers_a_figure_and_every_stream(by_day: AuditSpec, in
     assert event.asset_materialization is not None
     metadata = event.asset_materialization.metadata
     assert metadata["batches"].value == 2.0
-    assert isinstance(metadata["difference so far: accuracy by sex: f less m"].value, float)
+    assert isinstance(metadata["difference so far: accuracy by sex: f less m in points"].value, float)
     assert "data:image/png;base64," in str(metadata["trend"].value)
     assert str(metadata["differences over time"].value).count("\n") == 6
     assert "accuracy_difference by sex" in str(metadata["limits over time"].value)

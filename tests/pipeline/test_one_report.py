@@ -87,7 +87,7 @@ def forms(found: AuditResult) -> dict[str, str]:
         patched.setattr(console, "Console", lambda **how: real(**{**how, "file": shown, "width": 10_000}))
         console.show_result(found.document, [])
     dagster = [
-        views.clusters(found.clusters),
+        views.clusters(found.clusters, "rate"),
         views.significance(found.significance),
         views.differences(found.differences),
         views.report(found.document, {}),

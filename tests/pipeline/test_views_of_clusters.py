@@ -48,10 +48,11 @@ def test_the_difference_to_expect_comes_first_with_the_interval_that_allows_for_
     found = find_slices(frame, outcome="wrong", better="lower")
     worst = found.worst
     assert worst is not None
-    shown = views_depth.slices(found)
+    shown = views_depth.slices(found, "rate")
     first = rows_of(shown["slices"])[0]
-    low, high = words.number(worst.low), words.number(worst.high)
-    assert first["difference to expect"] == rf"{words.number(worst.shrunken_difference)} \[{low}, {high}]"
-    assert first["measured"] == words.number(worst.comparison.difference)
-    assert (shown["difference"].value, shown["low"].value) == (worst.shrunken_difference, worst.low)
+    low, high = words.signed(worst.low, "rate"), words.signed(worst.high, "rate")
+    assert first["difference to expect"] == rf"{words.signed(worst.shrunken_difference, 'rate')} \[{low} to {high}]"
+    assert first["measured"] == words.signed(worst.comparison.difference, "rate")
+    plotted = (shown["difference in points"].value, shown["low in points"].value)
+    assert plotted == (round(100 * worst.shrunken_difference, 1), round(100 * worst.low, 1))
     assert worst.low < worst.comparison.low
