@@ -902,7 +902,11 @@ def overview(
     """
     from bdt_pipeline.commands.show_overview import show_overview
 
-    show_overview(storage, out or [], language, listen)
+    answer = show_overview(storage, out or [], language)
+    if listen is not None:
+        from bdt_pipeline.local_page.serving import serve_overview
+
+        serve_overview(listen, answer)
 
 
 @app.command()

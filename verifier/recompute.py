@@ -1794,6 +1794,7 @@ class Recomputed:
         for i, one in enumerate((report.get("findings") or {}).get("findings", [])):
             self.attempt(self.people, f"findings.findings[{i}]", one, before[: one["groups_before"]])
         self.attempt(self.findings, report.get("findings") or {})
+        self.attempt(self.profiles, report.get("findings") or {})
         for i, one in enumerate((report.get("findings") or {}).get("at_first_sight", [])):
             self.attempt(self.people, f"findings.at_first_sight[{i}]", one, [], first_sight=True)
         self.attempt(self.repeated_ranges)
@@ -2035,6 +2036,21 @@ class Recomputed:
                     self.each("people found", at, one, **mine)
                 for c in one["conditions"]:
                     self.ends_of(at, c) if not one["on_test_rows"] else None
+
+    def profiles(self, told):
+        """Each feature of a finding's people beside everybody else's: means, or shares of the level that is named."""
+        rows = self.audited & (self.sample(self.train | self.test) if self.drawn else self.train | self.test)
+        for i, one in enumerate(told.get("findings", [])):
+            for j, feature in enumerate(one["profile"] if one["conditions"] else []):
+                inside, name = self.table.holding(one["conditions"]), feature["column"]
+                kept, level = rows & self.table.known(name), feature["level"]
+                if level is not None:  # what is missing is a level, too
+                    kept, x = rows, self.table.among(name, [level])
+                    x = x if level in map(str, self.table.columns[name]) else ~self.table.known(name)
+                else:
+                    x = self.table.numbers(name)
+                mine = {side: x[kept & part].mean() for side, part in (("inside", inside), ("outside", ~inside))}
+                self.each("people found", f"findings.findings[{i}].profile[{j}]", feature, **mine)
 
     def left_among_alike(self, where, group, part, of, others):
         """What people alike leave of a difference: learnt by trees, so that what it says has to fit together."""

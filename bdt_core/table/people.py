@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.table.pool import mapped
-from bdt_core.table.ranks import Hashes, content_sums, fingerprint, hashed_together, mixed
+from bdt_core.table.ranks import WORDS, Hashes, fingerprint, hashed_together
 
 BUCKETS = 512
 _BITS = 9
@@ -47,18 +47,14 @@ class Minima:
     rows: NDArray[np.int64]
 
     @classmethod
-    def of(cls, hashes: Hashes, among: int = 0) -> Minima:
-        """Of some rows, which may be a part of so many."""
-        within = hashes << np.uint64(_BITS)  # the first bits name the bucket
-        among = max(hashes.size, among)
-        if among > BUCKETS * _IN_BUCKET:
-            few = within < np.uint64(2**64 // among * BUCKETS * _IN_BUCKET)
-            hashes, within = hashes[few], within[few]
-        values, counts = np.unique(hashes, return_counts=True)
-        buckets = (values >> np.uint64(64 - _BITS)).astype(np.int64)
+    def of(cls, hashes: Hashes, without: Hashes, among: int) -> Minima:
+        """Of the mixed differences of hashes of some rows, which may be a part of so many."""
+        from bdt_core.table.sketch_kernels import least_hashes
+
         least, rows = np.full(BUCKETS, _NONE), np.zeros(BUCKETS, np.int64)
-        filled, first = np.unique(buckets, return_index=True)
-        least[filled], rows[filled] = values[first], counts[first]
+        enough = BUCKETS * _IN_BUCKET
+        most = _NONE if among <= enough else np.uint64(2**64 // among * enough - 1)
+        least_hashes(hashes, without, most, least, rows)
         return cls(least, rows)
 
     def __add__(self, other: Minima) -> Minima:
@@ -210,19 +206,28 @@ def sketched_rows(
         Hashes of the column that names persons.
     """
 
+    from bdt_core.table.sketch_kernels import content_words, hash_column
+
     def of_stretch(rows: slice) -> SketchedRows:
-        every, apart = (np.zeros(rows.stop - rows.start, np.uint64) for _ in range(2))
-        of_telling: list[Hashes] = []
+        every, nothing = (np.zeros(rows.stop - rows.start, np.uint64) for _ in range(2))
+        of_column = {}
         for name in columns:
-            hashes = mixed(pd.util.hash_pandas_object(frame[name].iloc[rows], index=False).to_numpy())
-            every += hashes
+            column = frame[name].iloc[rows]
+            is_bits = column.dtype == np.float64
+            values = column.to_numpy().view(np.uint64) if is_bits else pd.util.hash_pandas_object(column, index=False)
+            hashes = np.empty_like(every)
+            hash_column(np.ascontiguousarray(values), is_bits, hashes, every)
             if name in telling:
-                apart += hashes
-                of_telling.append(hashes)
-        without = [apart - one for one in of_telling] if len(of_telling) > 1 else []
-        minima = tuple(Minima.of(mixed(one), len(frame)) for one in (apart, *without))
-        of_persons = None if persons is None else Minima.of(mixed(persons[rows]), len(frame))
-        return SketchedRows(content_sums(mixed(every)), minima, of_persons)
+                of_column[name] = hashes
+        apart = nothing.copy()
+        for hashes in of_column.values():
+            apart += hashes
+        without = [nothing, *(of_column.values() if len(of_column) > 1 else ())]
+        minima = tuple(Minima.of(apart, one, len(frame)) for one in without)
+        words = np.zeros(WORDS, np.uint64)
+        content_words(every, words)
+        of_persons = None if persons is None else Minima.of(persons[rows], nothing, len(frame))
+        return SketchedRows((len(every), *map(int, words)), minima, of_persons)
 
     parts = mapped(of_stretch, hashed_together(frame[list(columns)]) or [slice(0, 0)])
     return reduce(add, parts)

@@ -21,7 +21,7 @@ Hashes = NDArray[np.uint64]
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HASHED_TOGETHER = 1 << 16
 """Rows, so few that what lies between their values and their hashes stays in a cache."""
-_WORDS = 4
+WORDS = 4
 _MIXED_TOGETHER = 1 << 14
 """Numbers, so few that they stay in a cache: a long array in one go takes eight times as long."""
 
@@ -127,7 +127,7 @@ def content_sums(hashes: Hashes) -> tuple[int, ...]:
     """
     sums: list[int] = []
     word = hashes
-    for _ in range(_WORDS):
+    for _ in range(WORDS):
         word = mixed(word)
         sums.append(int(word.sum(dtype=np.uint64)))
     return (len(hashes), *sums)

@@ -26,8 +26,8 @@ _SERVED = {
 }
 
 
-def show_overview(storage: str | None, out: Sequence[Path], language: str, listen: str | None) -> None:
-    """Print all audits, write the files, and serve them.
+def show_overview(storage: str | None, out: Sequence[Path], language: str) -> Callable[[str], tuple[bytes, str] | None]:
+    """Print all audits, and write the files.
 
     Parameters
     ----------
@@ -38,8 +38,11 @@ def show_overview(storage: str | None, out: Sequence[Path], language: str, liste
         Files, each in the form that its ending says; what is there already is replaced.
     language : str
         Of the page.
-    listen : str, optional
-        ``HOST:PORT`` where the page and the metrics are served, as they are when somebody asks.
+
+    Returns
+    -------
+    callable
+        What a server answers to a path, as it is when somebody asks, and its kind; None for a path that there is not.
 
     Raises
     ------
@@ -72,13 +75,11 @@ def show_overview(storage: str | None, out: Sequence[Path], language: str, liste
         write_file(path, _FORMS[path.suffix.lower()](audits, language).encode())
     if out:
         show_files(to, "Overview", out)
-    if listen is not None:
-        from bdt_pipeline.local_page.serving import serve_overview
 
-        def made(path: str) -> tuple[bytes, str] | None:
-            if path not in _SERVED:
-                return None
-            form, kind = _SERVED[path]
-            return _FORMS[form](known_audits(root)[0], language).encode(), kind
+    def answer(path: str) -> tuple[bytes, str] | None:
+        if path not in _SERVED:
+            return None
+        form, kind = _SERVED[path]
+        return _FORMS[form](known_audits(root)[0], language).encode(), kind
 
-        serve_overview(listen, made)
+    return answer

@@ -7,7 +7,8 @@ import pandas as pd
 import pytest
 
 from bdt_core.sealed.people import fingerprint_of, overlap
-from bdt_core.table.people import Minima, PeopleFingerprint, telling_columns
+from bdt_core.table.people import Minima, PeopleFingerprint, SketchedRows, sketched_rows, telling_columns
+from bdt_core.table.ranks import Hashes, content_sums, mixed
 
 
 def people(seed: int, n: int = 4_000) -> pd.DataFrame:
@@ -108,8 +109,12 @@ def test_fingerprints_of_parts_add_up() -> None:
     rng = np.random.default_rng(5)
     hashes = rng.integers(0, 2**64, 50_000, dtype=np.uint64)
     hashes[:100] = hashes[100:200]
-    whole, parts = Minima.of(hashes), Minima.of(hashes[:120]) + Minima.of(hashes[120:30_000])
-    parts = parts + Minima.of(hashes[30_000:])
+
+    def minima(some: Hashes) -> Minima:
+        return Minima.of(some, np.zeros_like(some), len(some))
+
+    whole, parts = minima(hashes), minima(hashes[:120]) + minima(hashes[120:30_000])
+    parts = parts + minima(hashes[30_000:])
     assert np.array_equal(whole.least, parts.least)
     assert np.array_equal(whole.rows, parts.rows)
 
@@ -122,3 +127,46 @@ def test_a_fingerprint_is_read_back_and_tells_nothing_of_a_row() -> None:
 
 def test_the_columns_with_most_values_tell_people_apart() -> None:
     assert telling_columns({"a": 2, "b": None, "c": 9, "d": 9, "e": 1, "f": 3, "g": 4}) == list("bcdgfa")
+
+
+def by_numpy(frame: pd.DataFrame, telling: list[str], persons: Hashes) -> SketchedRows:
+    """What the compiled loops do, as the method says it."""
+    of = {name: mixed(pd.util.hash_pandas_object(frame[name], index=False).to_numpy()) for name in frame}
+    apart = np.sum([of[name] for name in telling], axis=0, dtype=np.uint64)
+
+    def minima(hashes: Hashes) -> Minima:
+        within = hashes << np.uint64(9)
+        few = within < np.uint64(2**64 // len(frame) * 512 * 16) if len(frame) > 512 * 16 else within == within
+        least, rows = np.full(512, np.uint64(2**64 - 1)), np.zeros(512, np.int64)
+        for value, count in zip(*np.unique(hashes[few], return_counts=True), strict=True):
+            bucket = int(value >> np.uint64(55))
+            if value < least[bucket]:
+                least[bucket], rows[bucket] = value, count
+        return Minima(least, rows)
+
+    sketches = tuple(minima(mixed(one)) for one in (apart, *(apart - of[name] for name in telling)))
+    every = np.sum(list(of.values()), axis=0, dtype=np.uint64)
+    return SketchedRows(content_sums(mixed(every)), sketches, minima(mixed(persons)))
+
+
+@pytest.mark.parametrize("rows", [3, 700, 200_000])
+def test_the_compiled_loops_do_what_the_method_says(rows: int) -> None:
+    rng = np.random.default_rng(rows)
+    amounts = rng.normal(size=rows)
+    amounts[: rows // 3] = np.nan
+    amounts[-1:] = 0.0
+    frame = pd.DataFrame(
+        {
+            "amount": amounts,
+            "age": rng.integers(18, 80, rows),
+            "town": pd.Categorical(rng.choice(["a", "b", None], rows)),
+            "here": rng.random(rows) < 0.5,
+            "half": rng.normal(size=rows).astype(np.float32),
+        }
+    )
+    persons = rng.integers(0, 2**63, rows).astype(np.uint64)
+    telling = ["amount", "age", "half"]
+    mine, ours = by_numpy(frame, telling, persons), sketched_rows(frame, list(frame), telling, persons)
+    assert ours.fingerprint.to_dict() == mine.fingerprint.to_dict()
+    of_zero = frame.assign(amount=frame["amount"].where(frame["amount"] != 0, -0.0))
+    assert sketched_rows(of_zero, list(frame), telling, persons).fingerprint.content == ours.fingerprint.content

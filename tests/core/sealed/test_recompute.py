@@ -233,7 +233,7 @@ def _numbers(part: Any, where: str = "") -> Iterator[tuple[Any, Any, str]]:
             yield from _numbers(inner, at)
 
 
-@pytest.mark.parametrize(("name", "not_found"), [("compas", 4), ("grants", 2), ("mixed", 4)])
+@pytest.mark.parametrize(("name", "not_found"), [("compas", 0), ("grants", 0), ("mixed", 1)])
 def test_numbers_of_the_whole_report(name: str, not_found: int, program: Any, tables: dict[str, Path]) -> None:
     """Of fifty that are drawn from all that there are, all but so many are found, and no fewer than it can."""
     report = golden(name)
@@ -247,6 +247,18 @@ def test_numbers_of_the_whole_report(name: str, not_found: int, program: Any, ta
             missed.append(where)
         part[member] = before
     assert len(missed) == not_found, missed
+
+
+def test_nearly_all_numbers_of_all_reports_are_held(program: Any, tables: dict[str, Path]) -> None:
+    """Of each some are random by construction, or stand in files that are not there."""
+    held, of = 0, 0
+    for name in REPORTS:
+        report = golden(name)
+        table = program.Table([tables[name]], report["spec"]["source"])
+        compared = {(id(stated), member) for _, stated, member in claims(program, report, table)}
+        numbers = [(id(part), member) for part, member, _ in _numbers(report)]
+        held, of = held + sum(one in compared for one in numbers), of + len(numbers)
+    assert held / of > 0.99, (held, of)
 
 
 def _parts_of_sums(report: Report) -> list[tuple[dict[str, Any], str]]:
