@@ -3,8 +3,9 @@
 ``python -m benchmarks verified [--tables=FOLDER] [--falsified=50] [--each=1] [--only=compas]`` takes every frozen
 report, and audits of two tables that do not come with the project (``german_data_credit.csv.gz``,
 ``law_school_clean.csv.gz``) where their folder is named. Of each report, so many numbers that are drawn from the whole
-of it are changed one at a time; a number is found where the verifier complains. Beside it stands the share of all
-numbers that are held, each by itself, against something recomputed; what is found besides is found by sums.
+of it, but for what was asked, are changed one at a time; a number is found where the verifier complains. Beside it
+stands the share of all numbers that are held, each by itself, against something recomputed; what is found besides is
+found by sums.
 
 With ``--each=1`` every member has one of its numbers changed, and what is missed is listed from the most numbers on:
 the work that is left. It takes an hour, and nothing of it is kept.
@@ -84,19 +85,9 @@ def _reports(folder: Path, tables: str) -> Iterator[tuple[str, Report, Path]]:
         yield name, json.loads(canonical_json(audit(None, spec).document)), file
 
 
-def numbers_of(part: Any, where: str = "") -> Iterator[tuple[Any, Any, str]]:
-    """Every number of a report: what holds it, its place there, and the path of members to it."""
-    for name, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
-        at = f"{where}.{name}".strip(".") if isinstance(part, dict) else f"{where}[]"
-        if isinstance(inner, (int, float)) and not isinstance(inner, bool):
-            yield part, name, at
-        else:
-            yield from numbers_of(inner, at)
-
-
 def share_of_numbers(program: Any, report: Report, file: Path, each: int) -> tuple[int, float, dict[str, float]]:
     """How many numbers there are, the share held directly, and by member how many others are not found."""
-    from tests.core.sealed.test_recompute import claims
+    from tests.core.sealed.test_recompute import claims, numbers_of
 
     data = program.Table([file], report["spec"]["source"])
     held = {(id(stated), name) for _, stated, name in claims(program, report, data)}
@@ -117,6 +108,8 @@ def share_of_numbers(program: Any, report: Report, file: Path, each: int) -> tup
 
 def falsifications(program: Any, report: Report, file: Path, number: int) -> int:
     """How many of so many numbers, drawn from the whole report and changed one at a time, are found."""
+    from tests.core.sealed.test_recompute import numbers_of
+
     data = program.Table([file], report["spec"]["source"])
     numbers = list(numbers_of(report))
     drawn = np.random.default_rng(_SEED).permutation(len(numbers))[:number]

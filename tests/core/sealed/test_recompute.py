@@ -223,14 +223,14 @@ def test_each_number_that_is_changed_in_the_report_is_found(name: str, program: 
     assert not program.Recomputed(report, table).differing
 
 
-def _numbers(part: Any, where: str = "") -> Iterator[tuple[Any, Any, str]]:
+def numbers_of(part: Any, where: str = "") -> Iterator[tuple[Any, Any, str]]:
     """Every number of the report but those that were asked for: what holds it, its place there, and its path."""
     for name, inner in part.items() if isinstance(part, dict) else enumerate(part) if isinstance(part, list) else ():
         at = f"{where}.{name}".strip(".") if isinstance(part, dict) else where
         if isinstance(inner, (int, float)) and not isinstance(inner, bool):
             yield part, name, at
         elif at not in ("spec", "sentences"):
-            yield from _numbers(inner, at)
+            yield from numbers_of(inner, at)
 
 
 @pytest.mark.parametrize(("name", "not_found"), [("compas", 0), ("grants", 0), ("mixed", 1)])
@@ -238,7 +238,7 @@ def test_numbers_of_the_whole_report(name: str, not_found: int, program: Any, ta
     """Of fifty that are drawn from all that there are, all but so many are found, and no fewer than it can."""
     report = golden(name)
     table = program.Table([tables[name]], report["spec"]["source"])
-    numbers, missed = list(_numbers(report)), []
+    numbers, missed = list(numbers_of(report)), []
     for i in np.random.default_rng(28).permutation(len(numbers))[:50]:
         part, member, where = numbers[i]
         before = part[member]
@@ -256,7 +256,7 @@ def test_nearly_all_numbers_of_all_reports_are_held(program: Any, tables: dict[s
         report = golden(name)
         table = program.Table([tables[name]], report["spec"]["source"])
         compared = {(id(stated), member) for _, stated, member in claims(program, report, table)}
-        numbers = [(id(part), member) for part, member, _ in _numbers(report)]
+        numbers = [(id(part), member) for part, member, _ in numbers_of(report)]
         held, of = held + sum(one in compared for one in numbers), of + len(numbers)
     assert held / of > 0.99, (held, of)
 
@@ -522,7 +522,7 @@ def test_numbers_of_drawn_rows_and_of_persons_are_found(name: str, program: Any,
     report = golden(name)
     table = program.Table([tables[name]], report["spec"]["source"])
     members: dict[str, list[tuple[Any, Any]]] = {}
-    for part, member, where in _numbers(report):
+    for part, member, where in numbers_of(report):
         if where.startswith(_OF_GROUPS):
             members.setdefault(where, []).append((part, member))
     assert len(members) > 60
