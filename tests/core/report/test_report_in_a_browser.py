@@ -74,6 +74,12 @@ def large_table(page):
     return page.locator("table:visible").filter(has=page.locator("thead th:not(.text) button")).first
 
 
+def unfolded(page):
+    """The page, with its annex shown."""
+    page.locator("details.annex > summary").click()
+    return page
+
+
 def column(table, place):
     return table.evaluate("(one, place) => [...one.tBodies[0].rows].map(row => row.cells[place].innerText)", place)
 
@@ -105,7 +111,9 @@ def test_all_is_there_without_the_script(opened):
     assert page.get_by_role("heading", name="Bevindingen").is_visible()
     finding = page.locator("details[id^=finding-]:not([id$=-nl])").first
     finding.locator("summary").click()
-    assert finding.get_by_text("Everybody else", exact=True).is_visible()
+    assert finding.get_by_text("Everybody else", exact=True).first.is_visible()
+    assert not page.locator("section:not([id=''])").last.is_visible()
+    unfolded(page)
     assert page.locator("section:not([id=''])").last.is_visible()
 
 
@@ -148,7 +156,7 @@ def test_large_tables_are_sorted_and_filtered(opened):
 
 
 def test_a_cluster_is_chosen(opened):
-    page = opened("deep")
+    page = unfolded(opened("deep"))
     page.locator("#tree summary").last.click()
     table = page.locator("#tree table:visible").last
     chosen = page.locator("#tree select:visible")
@@ -169,7 +177,7 @@ def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
     anchor = finding.get_attribute("id")
     finding.locator("summary").click()
     finding.get_by_role("button", name="Copy link").click()
-    expect(finding.get_by_role("status")).to_have_text("Link copied")  # the clipboard answers when it can
+    expect(finding.get_by_role("status").first).to_have_text("Link copied")  # the clipboard answers when it can
     link = page.evaluate("navigator.clipboard.readText()")
     assert link == f"{files['deep']}#{anchor}"
     expect(page).to_have_url(link)
@@ -187,7 +195,7 @@ def test_a_finding_is_opened_by_its_link_which_can_be_copied(opened, files):
 
 @pytest.mark.parametrize(("name", "own", "other"), [("deep", "en", "nl"), ("dutch", "nl", "en")])
 def test_the_language_is_switched(opened, name, own, other):
-    page = opened(name)
+    page = unfolded(opened(name))
     titles = {"en": "May it be used?", "nl": "Mag het worden gebruikt?"}
     bodies = {"en": "How far to trust this", "nl": "Hoe betrouwbaar is dit?"}
     buttons = {"en": "English", "nl": "Nederlands"}
@@ -239,6 +247,17 @@ def test_the_keyboard_reaches_what_can_be_done_and_shows_where_it_is(opened):
     assert page.locator("details[id^=finding-][open]").count() == 1
 
 
+def test_the_annex_is_folded_and_shown_by_its_links(opened):
+    """Else nobody scrolls to the end of the report."""
+    page = opened("deep")
+    assert page.evaluate("document.documentElement.scrollHeight") < 12_000
+    assert not page.locator("#clusters").is_visible()
+    page.locator("nav:visible a[href='#clusters']").click()
+    assert page.locator("#clusters").is_visible()
+    assert opened("deep", "#clusters").locator("#clusters").is_visible()
+    assert opened("deep", "#clusters", java_script_enabled=False).locator("#clusters").is_visible()
+
+
 @pytest.mark.parametrize("scripted", [True, False])
 def test_paper_has_everything_unfolded_and_no_buttons(opened, scripted):
     page = opened("deep", java_script_enabled=scripted)
@@ -249,7 +268,7 @@ def test_paper_has_everything_unfolded_and_no_buttons(opened, scripted):
     assert page.locator("details.other").bounding_box() is None  # the language that was not chosen
     shown = page.evaluate("""() => {
         const heights = query => [...document.querySelectorAll(query)].map(one => one.getBoundingClientRect().height);
-        return [heights("main > div details > :last-child"), heights("main > div tbody tr")];
+        return [heights("main > :not(.other) details > :last-child"), heights("main > :not(.other) tbody tr")];
     }""")
     for heights in shown:
         assert len(heights) > 20
