@@ -1177,6 +1177,11 @@ class LocalMetric:
     among: Literal[0, 1] | None = None
     is_area: bool = False
 
+    @property
+    def unit(self) -> Unit:
+        """Rates are told in per cent, areas as numbers."""
+        return "value" if self.is_area else "rate"
+
 
 LOCAL_METRICS: Mapping[str, LocalMetric] = MappingProxyType(
     {

@@ -69,7 +69,7 @@ def heading(local: LocalBias) -> str:
 
 def local_unit(local: LocalBias) -> words.Unit:
     """Rates are told in per cent, areas under the curve as numbers."""
-    return "value" if LOCAL_METRICS[local.settings.metric].is_area else "rate"
+    return LOCAL_METRICS[local.settings.metric].unit
 
 
 def drawn_clusters(local: LocalBias) -> list[LocalCluster]:

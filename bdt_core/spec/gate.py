@@ -518,8 +518,8 @@ class LocalBiasLimit(GateLimit):
 
     def question(self, spec: AuditSpec) -> str:
         """Whether groups are farther apart."""
-        is_area = spec.local_bias is not None and LOCAL_METRICS[spec.local_bias.metric].is_area
-        most = words.size(self.max_gap, "value" if is_area else "rate")
+        unit = "rate" if spec.local_bias is None else LOCAL_METRICS[spec.local_bias.metric].unit
+        most = words.size(self.max_gap, unit)
         return say("Is no gap between two groups within a cluster larger than {size} on the test rows?", size=most)
 
     @classmethod

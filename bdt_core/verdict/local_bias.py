@@ -128,7 +128,7 @@ class LocalBiasLimits(PeopleLimitKind[LocalBiasLimit, LocalBiasLimitResult]):
 
 def gap_unit(metric: str | None) -> words.Unit:
     """The unit of gaps: those of areas are numbers, all others are of rates."""
-    return "value" if metric is not None and LOCAL_METRICS[metric].is_area else "rate"
+    return "rate" if metric is None else LOCAL_METRICS[metric].unit
 
 
 def metric_words(metric: str | None) -> str:

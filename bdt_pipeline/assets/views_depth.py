@@ -179,7 +179,7 @@ def local_bias(result: LocalBias) -> Metadata:
     """Every cluster's gap, and the summaries beside chance and k-means."""
     confirmed = [one for one in result.logan.clusters if one.held_out.confirmed]
     settings = result.settings
-    unit: words.Unit = "value" if LOCAL_METRICS[settings.metric].is_area else "rate"
+    unit = LOCAL_METRICS[settings.metric].unit
     largest = max((one.held_out.gap or 0.0 for one in confirmed), default=None)
     return {
         **numbers(clusters=len(result.logan.clusters), **{"confirmed gaps": len(confirmed)}),

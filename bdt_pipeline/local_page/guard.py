@@ -55,9 +55,7 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Let a request pass, or refuse it."""
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
+        if not await is_request(scope, send):
             return
         send = with_rules(send)
         headers = Headers(scope=scope)
@@ -98,9 +96,7 @@ class ReadOnly:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request, or refuse it."""
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
+        if not await is_request(scope, send):
             return
         refused = refusal(Headers(scope=scope), scope["method"], self._hosts, "http")
         answer: Response
@@ -149,6 +145,13 @@ def refusal(headers: Headers, method: str, hosts: Collection[str], scheme: str) 
     elif headers.getlist("origin") != [f"{scheme}://{headers['host']}"] or came_from not in (None, "same-origin"):
         return "Only the page itself may change something here."
     return None
+
+
+async def is_request(scope: Scope, send: Send) -> bool:
+    """Whether somebody asks for a page; a web socket is refused here."""
+    if scope["type"] == "websocket":
+        await send({"type": "websocket.close", "code": 1008})
+    return bool(scope["type"] == "http")
 
 
 def with_rules(send: Send) -> Send:

@@ -20,7 +20,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from bdt_core.errors import SpecError
 from bdt_core.harmless import harmless
-from bdt_pipeline.local_page.guard import SAFE, refusal, with_rules
+from bdt_pipeline.local_page.guard import SAFE, is_request, refusal, with_rules
 from bdt_pipeline.local_page.language import language, wanted_language
 from bdt_pipeline.local_page.line import Line
 from bdt_pipeline.local_page.pages import Guest, Pages, Why, door, static
@@ -147,9 +147,7 @@ class Visitors:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer a request by the pages of its visit, or refuse it."""
-        if scope["type"] != "http":
-            if scope["type"] == "websocket":
-                await send({"type": "websocket.close", "code": 1008})
+        if not await is_request(scope, send):
             return
         send = with_rules(send)
         request = Request(scope, receive)
