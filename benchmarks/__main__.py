@@ -14,6 +14,7 @@ NAMES = (
     "deaths",
     "definitions",
     "differencing",
+    "doors",
     "fairness",
     "finding",
     "fuzz",
