@@ -20,7 +20,7 @@ from bdt_core.inference.persons import area_by_persons, person_sums, shrink_of_m
 from bdt_core.mitigation.checks import in_order, persons_of_rows
 from bdt_core.mitigation.reweighing import cell_counts, expected_counts
 from bdt_core.result import Result
-from bdt_core.said import say
+from bdt_core.said import Text, say
 from bdt_core.table.facts import holds_numbers
 from bdt_core.table.frames import AnyTable, handed_over
 
@@ -61,7 +61,7 @@ class Proxy:
     high: float | None
     strength: float | None
     rows: int
-    reason: str | None = None
+    reason: Text | None = None
 
 
 @dataclass(frozen=True)
