@@ -60,12 +60,16 @@ def nearest(name: str, known: Iterable[str], otherwise: str) -> str:
     >>> nearest("prediciton", ["label", "prediction"], "name one."), nearest("x", ["label"], "name one.")
     ('did you mean "prediction"?', 'name one.')
     """
-    near = difflib.get_close_matches(name, list(known), n=1, cutoff=0.5)
-    return f'did you mean "{near[0]}"?' if near else otherwise
+    near = _nearest(name, list(known))
+    return f'did you mean "{near}"?' if near else otherwise
+
+
+def _nearest(name: str, known: list[str]) -> str | None:
+    return next(iter(difflib.get_close_matches(name, known, n=1, cutoff=0.5)), None)
 
 
 def did_you_mean(name: str, known: Iterable[str]) -> str:
-    """Suggest the nearest known name, or list the known ones when nothing is near.
+    """Suggest the nearest known name, or list the known ones when nothing is near; a sentence of its own.
 
     Examples
     --------
@@ -73,9 +77,9 @@ def did_you_mean(name: str, known: Iterable[str]) -> str:
     'Did you mean "prediction"?'
     """
     names = [str(one) for one in known]
-    shown = ", ".join(names[:20]) + (", ..." if len(names) > 20 else "")
-    hint = nearest(name, names, f"known names: {shown}.")
-    return hint[0].upper() + hint[1:]
+    if near := _nearest(name, names):
+        return say('Did you mean "{as_is}"?', as_is=near)
+    return say("Known names: {list}.", list=", ".join(names[:20]) + (", ..." if len(names) > 20 else ""))
 
 
 def repeated_names(names: Iterable[str]) -> list[str]:

@@ -11,7 +11,7 @@ the English they are.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import reduce
 from typing import Annotated, Any
 
@@ -178,6 +178,20 @@ def first_of(text: str, between: str) -> str:
     while isinstance(text, Said) and text.id == _JOINTS[between]:
         text = text.values["first"]
     return text if isinstance(text, Said) else text.split(between)[0]
+
+
+def sentences_within(text: str) -> Iterator[Said]:
+    """A sentence and all that stand in it; none of a text that has no message.
+
+    Examples
+    --------
+    >>> [one.id for one in sentences_within(joined([say("{N} rows", N=Numeral("2")), "plain"], " "))]
+    ['{first} {second}', '{N} rows']
+    """
+    if isinstance(text, Said):
+        yield text
+        for value in text.values.values():
+            yield from sentences_within(value)
 
 
 def of_ours(text: str) -> str:

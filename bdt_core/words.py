@@ -450,6 +450,11 @@ def rule_fits(precision: Number, recall: Number) -> bool:
     return len(both) == 2 and min(both) >= LEAST_FIT
 
 
+def people_alike_in_groups(before: int) -> str:
+    """With whom a group is compared when the same search found so many groups before it."""
+    return say("people alike in the groups found before" if before > 1 else "people alike in the group found before")
+
+
 def all_of(conditions: Sequence[str]) -> str:
     """Conditions that hold together, in words; none at all hold for everybody.
 

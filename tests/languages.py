@@ -11,7 +11,6 @@ import json
 import re
 import sys
 from collections.abc import Iterable, Iterator, Mapping
-from functools import cache
 from importlib import resources
 from pathlib import Path
 from typing import Any
@@ -29,8 +28,7 @@ CATALOGUES = REPORT / "languages"
 _PAGE = Path(str(resources.files("bdt_pipeline.local_page")))
 PACKAGES = (REPORT.parent, _PAGE.parent)
 ANYTHING = "\0"
-"""Stands in a message of the code where only the running code knows the text."""
-_FEWEST_LETTERS = 3
+"""Stands for a message that only the running code knows, because it is handed over."""
 Key = tuple[str, str]
 """A message's context and its English text."""
 
@@ -61,21 +59,56 @@ def on_the_page() -> Iterator[str]:
 def in_code() -> dict[str, str]:
     """All messages of `say` in the code of both packages, and where each stands; see `ANYTHING`."""
     found: dict[str, str] = {}
+    for place, message, named in _said_in_code():
+        found |= dict.fromkeys(_texts(message, named), place)
+    return found
+
+
+def put_together() -> list[str]:
+    """Where `say` is handed a message that code puts together of parts, so that no catalogue can be asked for it."""
+    return [place for place, message, named in _said_in_code() if is_put_together(message, named)]
+
+
+def is_put_together(message: ast.expr, named: Mapping[str, list[ast.expr]]) -> bool:
+    """Whether a message is an f-string, a sum or a product of texts; by way of names, too.
+
+    Examples
+    --------
+    >>> one, other = (ast.parse(code, mode="eval").body for code in ("f'{n} rows'", "'{n} row' if x else '{n} rows'"))
+    >>> is_put_together(one, {}), is_put_together(other, {})
+    (True, False)
+    """
+    return any(isinstance(part, ast.JoinedStr | ast.BinOp) for part in _parts(message, named))
+
+
+def _said_in_code() -> Iterator[tuple[str, ast.expr, Mapping[str, list[ast.expr]]]]:
+    """Each message of `say` in the code: where it stands, and what the names of its module stand for."""
     for root in PACKAGES:
         for file in sorted(root.rglob("*.py")):
             tree = ast.parse(file.read_text(encoding="utf-8"))
-            named: dict[str, list[ast.expr]] = {}
-            for node in ast.walk(tree):
-                match node:
-                    case ast.Assign(targets=[ast.Name(id=name)], value=value):
-                        named.setdefault(name, []).append(value)
-                    case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
-                        named.setdefault(name, []).append(value)
+            named = names_in(tree)
             for node in ast.walk(tree):
                 match node:
                     case ast.Call(func=ast.Name(id="say"), args=[message, *_]):
-                        found |= dict.fromkeys(_texts(message, named), f"{file.relative_to(root)}:{node.lineno}")
-    return found
+                        yield f"{file.relative_to(root)}:{node.lineno}", message, named
+
+
+def names_in(tree: ast.AST) -> dict[str, list[ast.expr]]:
+    """What the names of a module stand for; a text that is added to is a sum."""
+    named: dict[str, list[ast.expr]] = {}
+    for node in ast.walk(tree):
+        match node:
+            case ast.Assign(targets=[ast.Name(id=name)], value=value):
+                named.setdefault(name, []).append(value)
+            case ast.Assign(targets=[ast.Tuple(elts=names)], value=ast.Tuple(elts=values)):
+                for name, value in zip(names, values, strict=False):
+                    if isinstance(name, ast.Name):
+                        named.setdefault(name.id, []).append(value)
+            case ast.AnnAssign(target=ast.Name(id=name), value=ast.expr() as value):
+                named.setdefault(name, []).append(value)
+            case ast.AugAssign(target=ast.Name(id=name) as before, op=ast.Add() as op, value=value):
+                named.setdefault(name, []).append(ast.BinOp(before, op, value))
+    return named
 
 
 def texts_in_code() -> set[str]:
@@ -105,41 +138,28 @@ def ids(data: Any) -> Iterator[str]:
 
 def _texts(node: ast.expr, named: Mapping[str, list[ast.expr]]) -> set[str]:
     """The texts that an expression may come to."""
+    return {
+        part.value if isinstance(part, ast.Constant) and isinstance(part.value, str) else ANYTHING
+        for part in _parts(node, named)
+    }
 
-    def of_all(several: Iterable[ast.expr | None]) -> set[str]:
-        return {text for each in several if each is not None for text in _texts(each, named)}
+
+def _parts(node: ast.expr, named: Mapping[str, list[ast.expr]]) -> list[ast.expr]:
+    """What an expression may come to, as far as its module says so."""
+
+    def of_all(several: Iterable[ast.expr | None], known: Mapping[str, list[ast.expr]] = named) -> list[ast.expr]:
+        return [part for each in several if each is not None for part in _parts(each, known)]
 
     match node:
-        case ast.Constant(value=str(text)):
-            return {text}
         case ast.IfExp(body=one, orelse=other):
             return of_all((one, other))
         case ast.Subscript(value=one):
-            return _texts(one, named)
+            return _parts(one, named)
         case ast.Tuple(elts=several) | ast.Dict(values=several):
             return of_all(several)
-        case ast.JoinedStr(values=several):
-            return {"".join(str(part.value) if isinstance(part, ast.Constant) else ANYTHING for part in several)}
         case ast.Name(id=name) if name in named:
-            others = {known: values for known, values in named.items() if known != name}
-            return {text for each in named[name] for text in _texts(each, others)}
-    return {ANYTHING}
-
-
-def is_said(message: str, by: Iterable[str]) -> bool:
-    """Whether code says a message; of one that is put together, its fixed part has to be the same."""
-    bare = message.removesuffix(".")
-    return any(pattern.fullmatch(bare) for pattern in _patterns(frozenset(by)))
-
-
-@cache
-def _patterns(said: frozenset[str]) -> list[re.Pattern[str]]:
-    fixed = [one.removesuffix(".").split(ANYTHING) for one in said]
-    return [
-        re.compile(".*".join(map(re.escape, parts)), re.DOTALL)
-        for parts in fixed
-        if len(parts) == 1 or len(re.findall(r"[^\W\d_]", "".join(parts))) > _FEWEST_LETTERS
-    ]
+            return of_all(named[name], {known: values for known, values in named.items() if known != name})
+    return [node]
 
 
 def read(language: str) -> Catalog:
@@ -174,11 +194,11 @@ def missing(language: str) -> list[Key]:
 def orphans(language: str) -> list[Key]:
     """What nothing asks for any more, of all that can be extracted."""
     asked, has = asked_for(), keys(read(language))
-    said = {*in_code(), *texts_in_code(), *in_reports()}
+    said = {one.removesuffix(".") for one in (*in_code(), *texts_in_code(), *in_reports())}
     of_stages = [one for one in has if one[0] not in BY_THEMSELVES and PLACE.search(one[1])]
     return sorted(
         [one for one in has if one[0] in BY_THEMSELVES - {PAGE} and one not in asked]
-        + [one for one in of_stages if not is_said(one[1], said)]
+        + [one for one in of_stages if one[1].removesuffix(".") not in said]
     )
 
 

@@ -1116,8 +1116,11 @@ def clarify_limits(d, a, p, q, alpha, spread, worth):
     gives a rate of either side in as many different persons.
     """
     z, (n, m) = z_of(alpha), (one.total() ** 2 / of_one.total() for one, of_one in zip((d, a), spread, strict=True))
-    share, index = wilson(n, n + m, z), (a.total() - d.total()) / (a + d).total()
-    out = {"CI": (min(1 - 2 * share[2], index), max(1 - 2 * share[1], index))}
+    rows, share = (a + d).total(), d.total() / (a + d).total()
+    # The share's variance by linearisation: a row of d adds 1 - share to it, one of the others -share.
+    variance = ((1 - share) ** 2 * spread[0].total() + share**2 * spread[1].total()) / rows**2
+    _, low, high = wilson(share**2 * (1 - share) / variance, share * (1 - share) / variance, z)
+    out = {"CI": (1 - 2 * high, 1 - 2 * low)}
     (x, k), (y, j) = (worth("selection_rate", rest) for rest in (False, True))
     out |= {"DI": koopman(x, k, y, j, z)} if k and j and x + y else {}
     # Ratios of counts that overlap, by the logarithm, with half a row more per cell; then joined.

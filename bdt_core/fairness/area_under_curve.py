@@ -127,8 +127,10 @@ def auc_by_group(counts: Sequence[ScoreCounts], alpha: float) -> MetricValues:
     ]
     reasons: list[str | None] = []
     for area in of_groups:
-        missing = "positive" if not area.n_a else "negative" if not area.n_b else None
-        reasons.append(None if missing is None else say(f"nobody with a {missing} label and a score"))
+        if not area.n_a:
+            reasons.append(say("nobody with a positive label and a score"))
+        else:
+            reasons.append(None if area.n_b else say("nobody with a negative label and a score"))
     areas = [[np.nan if x is None else x for x in (one.auc, one.low, one.high)] for one in of_groups]
     estimate, low, high = np.array(areas, dtype=np.float64).reshape(-1, 3).T
     n, events = np.array([(one.n_a + one.n_b, one.n_a) for one in of_groups], dtype=np.float64).reshape(-1, 2).T

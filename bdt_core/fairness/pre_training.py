@@ -40,9 +40,10 @@ def pre_training_metrics(
 
     Notes
     -----
-    CI's interval is Wilson's for the share of d, DPL's is Newcombe's. LP, TVD and KS take Newcombe's intervals of
-    all labels at once (exact for two labels, conservative for more). KL and JS take the delta method on their square
-    roots; their interval starts at 0 unless the chi-squared test of equal distributions rejects.
+    CI's interval is Wilson's for the share of d, in as many rows as that share is worth; DPL's is Newcombe's. LP, TVD
+    and KS take Newcombe's intervals of all labels at once (exact for two labels, conservative for more). KL and JS take
+    the delta method on their square roots; their interval starts at 0 unless the chi-squared test of equal
+    distributions rejects.
     """
     n_d, n_a = d.weights.n, a.weights.n
     empty = reasons(d.rows.n == 0, a.rows.n == 0, "no rows")
@@ -51,7 +52,7 @@ def pre_training_metrics(
         p_d, p_a = (one / one.sum(axis=1, keepdims=True) for one in (labels_d, labels_a))
         imbalance = (n_a - n_d) / (n_a + n_d)
     effective_d, effective_a = effective_rows(d), effective_rows(a)
-    low, high = wilson_interval(effective_d, effective_d + effective_a, 1.0 - alpha)
+    low, high = _share_limits(n_d, n_a, effective_d, effective_a, alpha)
     out = {
         "CI": measured(imbalance, (1.0 - 2.0 * high, 1.0 - 2.0 * low), no_d, d.rows.n + a.rows.n, d.rows.n),
         **rate_differences("pre_training", d, a, alpha),
@@ -94,6 +95,25 @@ def rate_differences(
 def effective_rows(cells: Cells) -> Floats:
     """Kish's effective number of rows; the rows themselves without weights."""
     return kish_rows(cells.rows.n, cells.weights.n, cells.squares.n) if cells.weighted else cells.rows.n
+
+
+def _share_limits(
+    n_d: Floats, n_a: Floats, effective_d: Floats, effective_a: Floats, alpha: float
+) -> tuple[Floats, Floats]:
+    """Limits of the share of d among all rows, of which each side has its own design effect.
+
+    The logarithm of the odds n_d : n_a has variance 1 / effective_d + 1 / effective_a, and 1 / (rows share (1 - share))
+    in a sample of single rows: so many rows are the share's own. The effective rows of both sides together have another
+    share of d, that of persons, wherever persons of one side have more rows.
+    """
+    n = n_d + n_a
+    with np.errstate(divide="ignore", invalid="ignore"):
+        rows = n**2 / (effective_d + effective_a) * (effective_d / n_d) * (effective_a / n_a)
+        # Where one side is empty, nothing says how rows of it would vary.
+        rows = np.where((n_d > 0) & (n_a > 0), rows, effective_d + effective_a)
+        in_d = np.where(n > 0, n_d * rows / n, 0.0)
+    low, high = wilson_interval(in_d, rows, 1.0 - alpha)
+    return np.asarray(low), np.asarray(high)
 
 
 def _label_gaps(p_d: Floats, p_a: Floats, n_d: Floats, n_a: Floats, alpha: float) -> tuple[Floats, Floats]:

@@ -95,10 +95,19 @@ def notes(
             yield joined([shared_by, in_common], " ")
     unknown = [one for one in contrasts.values if contrasts.members is not None and not contrasts.members.any()]
     if unknown:
-        yield (
-            f"No row has the facet value {group_name(unknown[0])}. "
-            f"{did_you_mean(group_name(unknown[0]), [group_name(group) for group in known.groups])}"
-        )
+        asked = group_name(unknown[0])
+        absent = say("No row has the facet value {value}.", value=asked)
+        yield joined([absent, did_you_mean(asked, [group_name(group) for group in known.groups])], " ")
+
+
+_SAME_LABEL = (
+    '{metric} leaves out {N} of {Nall} strata of "{column}" with {Nrows} rows: everybody there has the same kind of '
+    "label."
+)
+_SAME_PREDICTION = (
+    '{metric} leaves out {N} of {Nall} strata of "{column}" with {Nrows} rows: everybody there has the same kind of '
+    "prediction."
+)
 
 
 def _strata_left_out(known: CountTable, positive: Positive, of_prediction: Positive) -> Iterator[str]:
@@ -117,9 +126,13 @@ def _strata_left_out(known: CountTable, positive: Positive, of_prediction: Posit
         held = rows.sum(axis=1) > 0
         one_sided = held & ~(rows > 0).all(axis=1)
         if one_sided.any():
-            yield (
-                f'{metric} leaves out {int(one_sided.sum())} of {int(held.sum())} strata of "{table.stratum}" with '
-                f"{int(rows[one_sided].sum())} rows: everybody there has the same kind of {outcome}."
+            yield say(
+                _SAME_LABEL if outcome == "label" else _SAME_PREDICTION,
+                metric=metric,
+                N=count(int(one_sided.sum())),
+                Nall=count(int(held.sum())),
+                column=Column(str(table.stratum)),
+                Nrows=count(int(rows[one_sided].sum())),
             )
 
 
@@ -130,7 +143,8 @@ def _favourable_values(name: str | None, levels: tuple[Level, ...], positive: Po
     good = favourable(levels, positive)
     if levels and not good.any():
         asked = positive.above if isinstance(positive, Threshold) else ", ".join(map(str, values_of(positive)))
-        yield f'No row of "{name}" has the favourable value {asked}. {did_you_mean(asked, map(str, levels))}'
+        absent = say('No row of "{as_is}" has the favourable value {value}.', as_is=Column(name), value=asked)
+        yield joined([absent, did_you_mean(asked, map(str, levels))], " ")
     if int((~good).sum()) > 1:
         yield say(
             '"{as_is}" has {N} values; all but the favourable ones count as unfavourable here. An audit compares each '

@@ -7,7 +7,7 @@ beyond it after any batch fails; else the data cannot tell yet.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -31,7 +31,7 @@ from bdt_core.spec import AlertSeverity, AuditSpec, MetricLimit
 from bdt_core.spec.gate import name_of_check
 from bdt_core.verdict import Verdict, check_name
 from bdt_core.verdict.groups import both_ways
-from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge, why
+from bdt_core.verdict.judge import Evidence, Judgement, Reason, Tolerated, judge, reason_of
 from bdt_core.verdict.words import clauses, sentences, severest
 
 Floats = NDArray[np.float64]
@@ -460,6 +460,17 @@ def _untestable(
     )
 
 
+_SEQUENCES: Mapping[Reason, str] = {
+    "beyond": "{allowed}, and the whole sequence is beyond it",
+    "within": "{allowed}, and the whole sequence is within it",
+    "both sides": "{allowed}, and the sequence lies on both sides of it: the batches so far cannot tell",
+}
+"""No test beside a sequence could keep it from being beyond a limit."""
+_WAS_BEYOND = "{allowed}, and after batch {as_is} the whole sequence was beyond it"
+_NO_LONGER_BEYOND = "{allowed}, and after batch {as_is} the whole sequence was beyond it, though it no longer is"
+_LATEST_WERE_BEYOND = "{allowed}, and after batch {as_is} the whole sequence of the latest batches was beyond it"
+
+
 def _sentence(
     limit: MetricLimit,
     judged: Judgement[_Followed],
@@ -472,13 +483,12 @@ def _sentence(
     value, low, high = (float(x[-1]) for x in (course.value, course.low, course.high))
     values = {"allowed": tolerated.allowed()}
     if since is None:
-        message = f"{{allowed}}, and {why(judged, tolerated, interval='sequence')}"
-        message += ": the batches so far cannot tell" if judged.verdict == "inconclusive" else ""
+        message = _SEQUENCES[reason_of(judged, tolerated)]
     else:
-        whole = tolerated.is_beyond(float(course.low[since]), float(course.high[since]))
-        of = "the whole sequence" if whole else "the whole sequence of the latest batches"
-        message = f"{{allowed}}, and after batch {{as_is}} {of} was beyond it"
-        message += "" if tolerated.is_beyond(low, high) or not whole else ", though it no longer is"
+        if not tolerated.is_beyond(float(course.low[since]), float(course.high[since])):
+            message = _LATEST_WERE_BEYOND
+        else:
+            message = _WAS_BEYOND if tolerated.is_beyond(low, high) else _NO_LONGER_BEYOND
         values["as_is"] = batches[since]
     known = say(
         "{what} is {N} [{Nlevel} % confidence sequence {low} to {high}] ({who}) over {batches}",

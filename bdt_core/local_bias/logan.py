@@ -11,11 +11,13 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClusterMixin
 from sklearn.exceptions import NotFittedError
 
+from bdt_core import words
 from bdt_core.errors import SpecError
 from bdt_core.local_bias.inputs import checked_matrix, group_codes, outcome_of
 from bdt_core.local_bias.metrics import Integers, Metric, gaps, metric_by_group
 from bdt_core.local_bias.partition import Partition
 from bdt_core.local_bias.search import ClusterSearch
+from bdt_core.said import say
 
 __all__ = ["LOGAN", "Metric", "Partition"]
 
@@ -222,7 +224,9 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
         self.objective_history_ = best.history
         self.lambda_ = search.lambda_
         self.n_iter_ = len(best.history) - 1
-        self.notes_ = (*notes, _UNDONE.format(self.max_off_centre, self.weight)) if best.undone else notes
+        if best.undone:
+            notes = (*notes, say(_UNDONE, share=words.percent(self.max_off_centre), N=words.number(self.weight)))
+        self.notes_ = notes
         values = metric_by_group(self.labels_, self.n_clusters_, codes, len(self.groups_), outcome)
         self.gaps_ = gaps(values.value, values.counted, self.min_group_size)
         self.n_features_in_ = matrix.shape[1]
@@ -279,8 +283,8 @@ class LOGAN(ClusterMixin, BaseEstimator):  # type: ignore[misc]
 
 
 _UNDONE = (
-    "The search for gaps stopped where more than {:.0%} of the train rows would not lie in the cluster of their "
-    "nearest centre: with a weight of {:g} clusters of these rows follow outcomes rather than places. A smaller weight "
+    "The search for gaps stopped where more than {share} of the train rows would not lie in the cluster of their "
+    "nearest centre: with a weight of {N} clusters of these rows follow outcomes rather than places. A smaller weight "
     "goes on."
 )
 

@@ -11,12 +11,14 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from bdt_core import words
 from bdt_core.clustering.plus_plus import rows_far_apart
 from bdt_core.clustering.row_kernels import hash_rows
 from bdt_core.errors import SpecError
 from bdt_core.local_bias import kernels
 from bdt_core.local_bias.metrics import Floats, Integers, LocalOutcome, rows_counted
 from bdt_core.local_bias.partition import Partition, merge_small, on_grid
+from bdt_core.said import say
 from bdt_core.table.pool import threads
 
 SAMPLE_ROWS = 8192
@@ -146,8 +148,13 @@ class ClusterSearch:
         notes: tuple[str, ...] = ()
         if most < clusters:
             notes = (
-                f"X has only {most:,} different row{'s'[: most != 1]}: {most:,} cluster{'s'[: most != 1]} instead of "
-                f"the {clusters:,} asked for.",
+                say(
+                    "X has only {N} different row: {N} cluster instead of the {Nasked} asked for."
+                    if most == 1
+                    else "X has only {N} different rows: {N} clusters instead of the {Nasked} asked for.",
+                    N=words.count(most),
+                    Nasked=words.count(clusters),
+                ),
             )
         return solutions, notes
 

@@ -9,6 +9,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
+from bdt_core import words
 from bdt_core.errors import BDTError, DataError, SpecError
 from bdt_core.fairness import BiasMetrics
 from bdt_core.fairness.coding import Value
@@ -37,7 +38,7 @@ from bdt_core.mitigation.results import (
     of_more_than_decisions,
 )
 from bdt_core.mitigation.reweighing import reweigh
-from bdt_core.said import Numeral, of_ours, say
+from bdt_core.said import Column, Numeral, of_ours, say
 from bdt_core.spec import GATE_METRICS, AuditSpec, MitigationSection
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.frames import AnyTable, handed_over
@@ -162,23 +163,33 @@ def mitigate(train: AnyTable, test: AnyTable, settings: MitigationSettings) -> M
     )
 
 
+_NEEDED = {
+    ("rows", ""): "{N} train rows; {Nleast} are needed",
+    ("rows", "positive"): "{N} train rows with a positive label; {Nleast} are needed",
+    ("rows", "negative"): "{N} train rows with a negative label; {Nleast} are needed",
+    ("persons", ""): "{N} train persons; {Nleast} are needed",
+    ("persons", "positive"): "{N} train persons with a positive label; {Nleast} are needed",
+    ("persons", "negative"): "{N} train persons with a negative label; {Nleast} are needed",
+}
+
+
 def _taking_part(
     train: Decisions, test: Decisions, settings: MitigationSettings
 ) -> tuple[list[str], tuple[LeftOutGroup, ...]]:
     """Groups with enough rows to choose a threshold on, and the others."""
-    rows, tested, unit = Counter(train.group.tolist()), Counter(test.group.tolist()), train.unit
+    rows, tested = Counter(train.group.tolist()), Counter(test.group.tolist())
     sizes, positives, negatives = train.sizes(), train.sizes(train.label), train.sizes(~train.label)
     kept, left_out = [], []
     for name in sorted(rows.keys() | tested.keys()):
-        have = {unit: (sizes[name], settings.min_rows)}
+        have = {"": (sizes[name], settings.min_rows)}
         if settings.constraint != "demographic_parity":
-            have[f"{unit} with a positive label"] = (positives[name], FEWEST_IN_DENOMINATOR)
+            have["positive"] = (positives[name], FEWEST_IN_DENOMINATOR)
         if settings.constraint == "equalized_odds":
-            have[f"{unit} with a negative label"] = (negatives[name], FEWEST_IN_DENOMINATOR)
+            have["negative"] = (negatives[name], FEWEST_IN_DENOMINATOR)
         lacks = next(
             (
-                say(f"{{N}} train {what}; {{Nleast}} are needed", N=Numeral(n), Nleast=Numeral(least))
-                for what, (n, least) in have.items()
+                say(_NEEDED[train.unit, label], N=Numeral(n), Nleast=Numeral(least))
+                for label, (n, least) in have.items()
                 if n < least
             ),
             None,
@@ -316,8 +327,12 @@ def _notes(model: GroupThresholds, train: Decisions, thresholds: Thresholds, set
         area = area_by_persons(high, train.person[train.label], low, train.person[~train.label], alpha=settings.alpha)
     if area.high is not None and area.high < 0.5:
         notes.append(
-            f"{settings.score} is lower for rows with a positive label (AUC {area.auc:.2f}): turn its sign, or name "
-            "the other value as positive."
+            say(
+                "{as_is} is lower for rows with a positive label (AUC {N}): turn its sign, or name the other value as "
+                "positive.",
+                as_is=Column(settings.score),
+                N=words.number(area.auc),
+            )
         )
     if len(RATES_OF[settings.constraint]) == 1:
         notes.append(

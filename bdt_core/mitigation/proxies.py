@@ -12,6 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 from scipy import special
 
+from bdt_core import words
 from bdt_core.fairness.coding import Coded, code_column, column
 from bdt_core.inference import AUC, area_under_curve
 from bdt_core.inference._checks import fraction
@@ -19,6 +20,7 @@ from bdt_core.inference.persons import area_by_persons, person_sums, shrink_of_m
 from bdt_core.mitigation.checks import in_order, persons_of_rows
 from bdt_core.mitigation.reweighing import cell_counts, expected_counts
 from bdt_core.result import Result
+from bdt_core.said import Text, say
 from bdt_core.table.facts import holds_numbers
 from bdt_core.table.frames import AnyTable, handed_over
 
@@ -59,7 +61,7 @@ class Proxy:
     high: float | None
     strength: float | None
     rows: int
-    reason: str | None = None
+    reason: Text | None = None
 
 
 @dataclass(frozen=True)
@@ -189,14 +191,26 @@ def _associated(feature: pd.Series[Any], protected: pd.Series[Any], who: NDArray
     if _worth(rows, who) < FEWEST_ROWS:
         return _nothing(*names, rows, _few(who))
     if max(sizes) > rows / 2:
-        return _nothing(*names, rows, "nearly every row has a value of its own")
+        return _nothing(*names, rows, say("nearly every row has a value of its own"))
     if sizes[0] * sizes[1] > _MOST_CELLS:
-        return _nothing(*names, rows, f"{sizes[0]:,} x {sizes[1]:,} combinations are too many to count")
+        return _nothing(
+            *names,
+            rows,
+            say(
+                "{N} x {Nother} combinations are too many to count",
+                N=words.count(sizes[0]),
+                Nother=words.count(sizes[1]),
+            ),
+        )
     counts = cell_counts(other, codes)
     if min((counts.sum(axis=axis) > 0).sum() for axis in (0, 1)) < 2:
-        return _nothing(*names, rows, "one of the columns has a single value")
+        return _nothing(*names, rows, say("one of the columns has a single value"))
     v = bias_corrected_cramers_v(counts)
     return Proxy(*names, "Cramér's V, bias-corrected", None, v, None, None, v, rows)
+
+
+_NO_SIDES = "no two sides with {N} rows to compare"
+_NO_SIDES_OF_PERSONS = "no two sides with {N} persons to compare"
 
 
 def _telling(
@@ -222,7 +236,7 @@ def _telling(
         >= FEWEST_ROWS
     ]
     if not compared:
-        few = f"no two sides with {FEWEST_ROWS} {'rows' if who is None else 'persons'} to compare"
+        few = say(_NO_SIDES if who is None else _NO_SIDES_OF_PERSONS, N=words.count(FEWEST_ROWS))
         return _nothing(feature, protected, int(codes.size), few)
     areas = {level: _area(x, codes == level, whose, alpha) for level in compared}
     best = max(areas, key=lambda level: (_distance(areas[level]), _name(coded, level)))
@@ -247,7 +261,7 @@ def _worth(rows: int, who: NDArray[np.int64] | None) -> int:
 
 
 def _few(who: NDArray[np.int64] | None) -> str:
-    return f"fewer than {FEWEST_ROWS} {'rows' if who is None else 'persons'}"
+    return say("fewer than {N} rows" if who is None else "fewer than {N} persons", N=words.count(FEWEST_ROWS))
 
 
 def _distance(area: AUC) -> tuple[float, float]:

@@ -218,7 +218,7 @@ def _undefined(thresholds: Thresholds, name: str, asked: Sequence[str]) -> str:
     if reasons:
         return say("{reason}.", reason=of_ours(reasons[0]))
     if name in asked:
-        return say(f"{NOT_OF_DECISIONS}.")
+        return say("{reason}.", reason=say(NOT_OF_DECISIONS))
     return say("name {as_is} in mitigation.metrics to measure it.", as_is=name)
 
 

@@ -30,8 +30,9 @@ from bdt_core.report.findings import unit_of
 from bdt_core.report.plain_names import NamedMeasure, PlainNames
 from bdt_core.report.prose import language_of, read_in
 from bdt_core.report.sheet import CALM, HARM, Ruler, Sheet
-from bdt_core.report.verdict import nearly_repeated_in, remarks, repeated_in
+from bdt_core.report.verdict import remarks
 from bdt_core.said import AsItIs, Text
+from bdt_core.table.repeats_said import nearly_repeated_in, repeated_in
 
 if TYPE_CHECKING:
     from bdt_core.groups.conditions import GroupCondition

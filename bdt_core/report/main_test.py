@@ -57,13 +57,14 @@ def _number(label: str, value: str, note: str = "") -> tuple[str, str]:
 
 def _events(comparison: Comparison, side: Literal["a", "b"]) -> str:
     rows, events = rows_and_events(comparison, side)
-    of_all = {} if events is None else {"N": events}
-    place = "N" if events is None else "Nrows"
-    message = f"{{{place}}} test rows" if events is None else "{N} of {Nrows} test rows"
     persons = persons_of(comparison, side)
+    if events is None:
+        if persons is None:
+            return say("{N} test rows", N=rows)
+        return say("{N} test rows of {Npersons} persons", N=rows, Npersons=persons)
     if persons is None:
-        return say(message, **of_all, **{place: rows})
-    return say(f"{message} of {{Npersons}} persons", **of_all, **{place: rows}, Npersons=persons)
+        return say("{N} of {Nrows} test rows", N=events, Nrows=rows)
+    return say("{N} of {Nrows} test rows of {Npersons} persons", N=events, Nrows=rows, Npersons=persons)
 
 
 def _interval(comparison: Comparison, unit: words.Unit) -> str:

@@ -453,9 +453,10 @@ def _rate(metric: RateMetric, cells: Counts, confidence: float, coarse: Coarsene
     events, n = _of(metric, cells)
     least = coarse.rates_from
     if n < least:
+        fewer = "of fewer than {N} people" if coarse.counted == "people" else "of fewer than {N} rows"
         return Rate(
             estimate=None, low=None, high=None, n=n, events=None,
-            undefined_reason=say(f"of fewer than {{N}} {coarse.counted}", N=words.count(least)),
+            undefined_reason=say(fewer, N=words.count(least)),
         )  # fmt: skip
     rate = events / n
     low, high = wilson_interval(events, n, confidence)

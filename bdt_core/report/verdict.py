@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable
 from typing import TYPE_CHECKING
 
 from bdt_core import words
@@ -12,10 +10,6 @@ from bdt_core.said import of_ours, say
 if TYPE_CHECKING:
     from bdt_core.report.document import Document
     from bdt_core.verdict import LimitOutcome, Row
-
-_REPEATED = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are the same as another one in every column")
-_NEARLY = re.compile(r"([\d,]+) of ([\d,]+) rows(?: looked at)? are nearly the same as another one")
-_ONE_OF_EACH = "One of each is audited"
 
 
 def verdict_meaning(document: Document) -> str:
@@ -50,36 +44,3 @@ def remarks(document: Document) -> list[str]:
         *document.warnings,
         *(say("Intersections: {what}", what=of_ours(one)) for one in (slices.warnings if slices else ())),
     ]
-
-
-def repeated_in(warnings: Iterable[str]) -> tuple[int, int] | None:
-    """How many rows are named as copies among the warnings of a table, and of how many; None where none are.
-
-    Examples
-    --------
-    >>> repeated_in(["2,000 of 2,500 rows are the same as another one in every column, far more than chance ..."])
-    (2000, 2500)
-    """
-    for warning in warnings:
-        if match := _REPEATED.match(warning):
-            return _counts(match)
-    return None
-
-
-def nearly_repeated_in(warnings: Iterable[str]) -> tuple[int, int, bool] | None:
-    """How many rows are named as near copies, of how many, and whether only one of each was audited; None without any.
-
-    Examples
-    --------
-    >>> nearly_repeated_in(["20 of 25 rows are nearly the same as another one, in all but ... One of each is audited"])
-    (20, 25, True)
-    """
-    for warning in warnings:
-        if match := _NEARLY.match(warning):
-            return *_counts(match), _ONE_OF_EACH in warning
-    return None
-
-
-def _counts(match: re.Match[str]) -> tuple[int, int]:
-    some, of_all = (int(digits.replace(",", "")) for digits in match.groups())
-    return some, of_all

@@ -87,8 +87,8 @@ def ingest(
         raise DataError(
             f'A table out of core {NEEDS_WHOLE_LISTS}; or give it room with "clustering.memory: in_memory".'
         )
-    say = progress or (lambda *_: None)
-    announce = functools.partial(_announce, say, rows)
+    progressed = progress or (lambda *_: None)
+    announce = functools.partial(_announce, progressed, rows)
     parts, names = (batches.parts(), batches.names) if isinstance(batches, Batches) else (None, None)
     write = functools.partial(_write_shard, spec=spec, names=names)
     if parts is None:
@@ -104,7 +104,7 @@ def ingest(
     typed = written[0].header
     columns = settled.kept(typed, spec)
     used = _used(typed[columns], settled)
-    say("validate it", 0, facts.rows)
+    progressed("validate it", 0, facts.rows)
     hash_shard = functools.partial(
         _hash_shard,
         columns=columns,
@@ -157,7 +157,7 @@ _Write = Callable[[Shard, int, pd.DataFrame], _Written]
 
 
 def _write_shards(
-    batches: Iterable[pd.DataFrame], write: _Write, folder: str, say: Callable[[int], object]
+    batches: Iterable[pd.DataFrame], write: _Write, folder: str, progressed: Callable[[int], object]
 ) -> list[_Written]:
     """Type and write each batch, while the next one is being read."""
     done = 0
@@ -166,12 +166,12 @@ def _write_shards(
     for shard in in_parallel(lambda task: write(*task), placed):
         written.append(shard)
         done += shard.shard.rows
-        say(done)
+        progressed(done)
     return written
 
 
 def _write_parts(
-    parts: Sequence[FilesPart], write: _Write, folder: str, engine: ShardEngine, say: Callable[[int], object]
+    parts: Sequence[FilesPart], write: _Write, folder: str, engine: ShardEngine, progressed: Callable[[int], object]
 ) -> list[_Written]:
     """Read, type and write each part where it will be worked on."""
     firsts = np.cumsum([0, *(one.rows for one in parts)]).tolist()
@@ -182,7 +182,7 @@ def _write_parts(
         these = shards[start : start + at_a_time]
         some = {one.number: (parts[one.number], firsts[one.number]) for one in these}
         written += engine.map(functools.partial(_write_part, parts=some, write=write), these)
-        say(firsts[min(start + at_a_time, len(parts))])
+        progressed(firsts[min(start + at_a_time, len(parts))])
     return written
 
 
@@ -191,8 +191,8 @@ def _write_part(shard: Shard, parts: dict[int, tuple[FilesPart, int]], write: _W
     return write(shard, first, part.read())
 
 
-def _announce(say: Progress, rows: int | None, done: int) -> None:
-    say("read the table", done, rows)
+def _announce(progressed: Progress, rows: int | None, done: int) -> None:
+    progressed("read the table", done, rows)
 
 
 def _placed(batches: Iterable[pd.DataFrame], folder: str) -> Iterator[tuple[Shard, int, pd.DataFrame]]:

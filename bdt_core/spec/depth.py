@@ -33,7 +33,15 @@ class SliceSearch(SpecSection):
     max_conditions: int = Field(3, ge=1, le=5, description="Most conditions of a slice.")
     min_support: float = Field(0.01, gt=0, lt=0.5, description="Fewest train rows of a slice, as a share.")
     bins: int = Field(5, ge=2, le=20, description="Numbers are cut into so many intervals of equally many rows.")
-    fdr: float = Field(0.10, gt=0, lt=1, description="Share of false discoveries that is accepted, on average.")
+    fdr: float = Field(
+        0.10,
+        gt=0,
+        lt=1,
+        description=(
+            "Share of false discoveries that is accepted, on average. Where looks are allowed, that of all of them "
+            "together."
+        ),
+    )
     max_difference: float | None = Field(
         None,
         ge=0,

@@ -15,6 +15,14 @@ from bdt_core import words
 from bdt_core.said import Column, joined, say
 from bdt_core.table.audit_table import BIAS_VARIABLE, KEY, RANK, AuditTable
 from bdt_core.table.ranks import Hashes, begins_run, mixed, row_hashes
+from bdt_core.table.repeats_said import (
+    COUNTED_AS_MANY,
+    NEARLY,
+    NEARLY_OF_SOME,
+    ONE_OF_EACH,
+    REPEATED,
+    REPEATED_OF_SOME,
+)
 from bdt_core.table.rows import Rows
 
 ROWS_LOOKED_AT = 50_000
@@ -172,39 +180,24 @@ def warn_of_repeats(table: Rows, repeats: Repeats | None) -> list[str]:
     """What to say where many rows are copies of others."""
     if repeats is None:
         return []
-    of = "" if repeats.of >= table.rows else " looked at"
+    counts = {"N": words.count(repeats.rows), "Nall": words.count(repeats.of)}
+    of_some = repeats.of < table.rows
     if not repeats.apart:
         return [
             joined(
                 [
-                    say(
-                        f"{{N}} of {{Nall}} rows{of} are the same as another one in every column, far more than chance "
-                        "would make so: they may be one person many times, and are then counted as if they were many.",
-                        N=words.count(repeats.rows),
-                        Nall=words.count(repeats.of),
-                    ),
+                    say(REPEATED_OF_SOME if of_some else REPEATED, **counts),
                     say(_MEND),
                 ],
                 " ",
             )
         ]
     what = words.all_of([say('"{as_is}"', as_is=Column(name)) for name in repeats.apart])
-    done = (
-        "They are counted as if they were many, for the table is large: what is sure of them may not be."
-        if table.is_large
-        else "One of each is audited, and the others are left out, so that they make nothing surer."
-    )
     return [
         joined(
             [
-                say(
-                    f"{{N}} of {{Nall}} rows{of} are nearly the same as another one, in all but {{list}}, far more "
-                    "than chance would make so: they may be one person many times, or be made from one another.",
-                    N=words.count(repeats.rows),
-                    Nall=words.count(repeats.of),
-                    list=what,
-                ),
-                say(done),
+                say(NEARLY_OF_SOME if of_some else NEARLY, **counts, list=what),
+                say(COUNTED_AS_MANY if table.is_large else ONE_OF_EACH),
                 say(_MEND),
             ],
             " ",

@@ -378,7 +378,10 @@ def settle(facts: TableFacts, roles: dict[str, Role], spec: AuditSpec) -> Settle
         if role in ("label", "prediction") and spec.bias_variable.positive is not None and (column.distinct or 0) > 2:
             notes.append(
                 say(
-                    f'Column "{{as_is}}" ({role}) has {{N}} different values: those that "bias_variable.positive" '
+                    'Column "{as_is}" (label) has {N} different values: those that "bias_variable.positive" names '
+                    "count as positive, and all others as negative, unknown ones too."
+                    if role == "label"
+                    else 'Column "{as_is}" (prediction) has {N} different values: those that "bias_variable.positive" '
                     "names count as positive, and all others as negative, unknown ones too.",
                     as_is=said.Column(name),
                     N=count(column.distinct),

@@ -70,8 +70,9 @@ class ClusterLimits(PeopleLimitKind[Limit, ClusterLimitResult]):
         return say("Most deviating cluster") if outcome.check == "worst_cluster" else say("Any cluster")
 
     def subject(self, outcome: ClusterLimitResult, measured: str) -> str:
-        which = "the most deviating" if outcome.check == "worst_cluster" else "any"
-        return say(f"Difference in {{measure}} of {which} cluster", measure=of_ours(measured))
+        if outcome.check == "worst_cluster":
+            return say("Difference in {measure} of the most deviating cluster", measure=of_ours(measured))
+        return say("Difference in {measure} of any cluster", measure=of_ours(measured))
 
     def judged_by(self, outcome: ClusterLimitResult) -> str:
         if outcome.cluster is None:

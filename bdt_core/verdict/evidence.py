@@ -22,12 +22,12 @@ from bdt_core.verdict.words import sentences, severity_of, stops, worse_in_words
 if TYPE_CHECKING:
     from bdt_core.ranking import Finding, Findings
 
-SEARCHES: dict[FoundBy, str] = {
-    "worst_groups": "search for the worst group",
-    "groups": "comparison of declared groups",
-    "clusters": "search for clusters",
-    "slices": "search of intersections",
-    "local_bias": "search for local bias",
+_FOUND_BY: dict[FoundBy, str] = {
+    "worst_groups": "The search for the worst group found them.",
+    "groups": "The comparison of declared groups found them.",
+    "clusters": "The search for clusters found them.",
+    "slices": "The search of intersections found them.",
+    "local_bias": "The search for local bias found them.",
 }
 _MOST_NAMED = 3
 
@@ -73,8 +73,7 @@ class Proven(Result):
         if self.within_place:
             return say("others of the same place")
         if self.groups_before:
-            many = self.groups_before > 1
-            return say("people alike in the groups found before" if many else "people alike in the group found before")
+            return words.people_alike_in_groups(self.groups_before)
         return scope.than or say("everybody else")
 
 
@@ -277,4 +276,4 @@ def _broken(proven: Proven, limit: float, scope: Scope, unit: str, ranked: Findi
         confidence=Numeral(f"{scope.confidence * 100:.4g}"),
     )  # fmt: skip
     allowed = say("at most {size} is allowed.", size=words.size(limit, unit))
-    return joined([joined([known, allowed], "; "), say(f"The {SEARCHES[proven.found_by]} found them.")], " ")
+    return joined([joined([known, allowed], "; "), say(_FOUND_BY[proven.found_by])], " ")

@@ -213,15 +213,25 @@ def _p_value(group: GroupImpact, tables: list[FourFifthsTable]) -> float:
     return 1.0 if group.p_value is None else min(group.p_value * len(tables), 1.0)
 
 
+_SELECTED = (
+    "Four-fifths rule by {name}: {as_is} is selected {N} times as often as {as_is2} "
+    "({Nselected} of {Nall} against {Nother} of {Nothers})"
+)
+_SELECTED_WITH_INTERVAL = (
+    "Four-fifths rule by {name}: {as_is} is selected {N} times as often as {as_is2} {interval} "
+    "({Nselected} of {Nall} against {Nother} of {Nothers})"
+)
+
+
 def _sentence(
     judged: Judgement[tuple[FourFifthsTable, GroupImpact]], table: FourFifthsTable, rules: SelectionRules | None
 ) -> str:
     evidence = judged.decides
     _, group = evidence.of
     top = next(x for x in table.rule.groups if x.group == table.rule.reference)
-    message, values = "Four-fifths rule by {name}: {as_is} is selected {N} times as often as {as_is2}", {}
+    message, values = _SELECTED, {}
     if evidence.low is not None and evidence.high is not None and rules is not None:
-        message += " {interval}"
+        message = _SELECTED_WITH_INTERVAL
         values["interval"] = say(
             "[{N} % CI {low} to {high}]",
             N=Numeral(f"{100 * rules.confidence:.4g}"),
@@ -229,7 +239,7 @@ def _sentence(
             high=words.number(evidence.high),
         )
     rates = say(
-        f"{message} ({{Nselected}} of {{Nall}} against {{Nother}} of {{Nothers}})",
+        message,
         name=joined([Column(one) for one in table.columns], " & "),
         as_is=group.group,
         N=words.number(evidence.value),

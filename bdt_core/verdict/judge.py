@@ -7,7 +7,7 @@ fails, if the test beside it rejects too; an interval on both sides cannot tell.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, Self, TypeVar
 
@@ -23,7 +23,6 @@ Rule = Literal["interval", "point", "significant"]
 Of = TypeVar("Of")
 POWER = 0.8
 _LEAST_FIRST: tuple[Verdict, ...] = ("pass", "inconclusive", "fail")
-_BY_THE_VALUE = "(by the value alone; in small groups that often happens by chance)"
 
 
 @dataclass(frozen=True)
@@ -254,37 +253,49 @@ def judge(
     return Judgement(verdicts[decides], evidence[decides], tolerated.severity(evidence[decides].value))
 
 
-def why(
-    judged: Judgement[Of],
-    tolerated: Tolerated,
-    *,
-    interval: str = "interval",
-) -> str:
-    """Why the verdict is what it is: the end of its sentence.
+Reason = Literal[
+    "significant", "not significant", "value beyond", "value within", "beyond", "within", "not rejected", "both sides"
+]
+_REASONS: Mapping[Reason, str] = {
+    "significant": "{allowed}, and the value is beyond it, with a significant difference",
+    "not significant": "{allowed}, and the value is beyond it, without a significant difference",
+    "value beyond": (
+        "{allowed}, and the value is beyond it (by the value alone; in small groups that often happens by chance)"
+    ),
+    "value within": (
+        "{allowed}, and the value is within it (by the value alone; in small groups that often happens by chance)"
+    ),
+    "beyond": "{allowed}, and the whole interval is beyond it",
+    "within": "{allowed}, and the whole interval is within it",
+    "not rejected": "{allowed}, and the whole interval is beyond it, but the test does not reject",
+    "both sides": "{allowed}, and the interval lies on both sides of it",
+}
 
-    Parameters
-    ----------
-    judged : Judgement
-    tolerated : Tolerated
-    interval : str
-        What the interval is called.
+
+def reason_of(judged: Judgement[Of], tolerated: Tolerated) -> Reason:
+    """Why the verdict is what it is.
 
     Examples
     --------
     >>> limit = Tolerated(maximum=0.05)
-    >>> why(judge([Evidence("a", 0.2, 0.1, 0.3)], limit), limit)
-    'the whole interval is beyond it'
+    >>> reason_of(judge([Evidence("a", 0.2, 0.1, 0.3)], limit), limit)
+    'beyond'
     """
     evidence, verdict = judged.decides, judged.verdict
     if tolerated.rule == "significant" and tolerated.beyond(evidence.value) > 0:
-        return f"the value is beyond it, {'with a' if verdict == 'fail' else 'without a'} significant difference"
+        return "significant" if verdict == "fail" else "not significant"
     if tolerated.rule == "point":
-        return f"the value is {'beyond' if verdict == 'fail' else 'within'} it {_BY_THE_VALUE}"
+        return "value beyond" if verdict == "fail" else "value within"
     if verdict != "inconclusive":
-        return f"the whole {interval} is {'beyond' if verdict == 'fail' else 'within'} it"
+        return "beyond" if verdict == "fail" else "within"
     if evidence.low is not None and evidence.high is not None and tolerated.is_beyond(evidence.low, evidence.high):
-        return f"the whole {interval} is beyond it, but the test does not reject"
-    return f"the {interval} lies on both sides of it"
+        return "not rejected"
+    return "both sides"
+
+
+def why(judged: Judgement[Of], tolerated: Tolerated, allowed: str) -> str:
+    """What is allowed, in words of the limit's own, and why the verdict is what it is."""
+    return say(_REASONS[reason_of(judged, tolerated)], allowed=allowed)
 
 
 def allowed_and_why(
@@ -298,7 +309,15 @@ def allowed_and_why(
     >>> allowed_and_why(judge([Evidence("a", 0.2, 0.1, 0.3)], limit), limit)
     'at most 0.05 is allowed, and the whole interval is beyond it'
     """
-    return say(f"{{allowed}}, and {why(judged, tolerated)}", allowed=tolerated.allowed(write))
+    return why(judged, tolerated, tolerated.allowed(write))
+
+
+_FOUND = {
+    "difference": "With these rows a difference of {size} would have been found beyond the limit (80 % power).",
+    "gap": "With these rows a gap of {size} would have been found beyond the limit (80 % power).",
+    "ratio": "With these rows a ratio of {size} would have been found beyond the limit (80 % power).",
+    "value": "With these rows a value of {size} would have been found beyond the limit (80 % power).",
+}
 
 
 def would_have_been_found(
@@ -310,8 +329,7 @@ def would_have_been_found(
     """What is said beside an interval on both sides, where it is known; nothing beside any other."""
     if judged.verdict != "inconclusive" or smallest is None:
         return ""
-    message = f"With these rows a {what} of {{size}} would have been found beyond the limit (80 % power)."
-    return say(message, size=write(smallest))
+    return say(_FOUND[what], size=write(smallest))
 
 
 def found_beyond(evidence: Evidence[Of], tolerated: Tolerated, alpha: float, *, ratio: bool = False) -> float | None:

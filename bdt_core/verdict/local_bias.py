@@ -230,22 +230,22 @@ def _sentence(judged: Judgement[_Gap], most: float, local_bias: LocalBias, teste
     evidence, unit = judged.decides, gap_unit(local_bias.settings.metric)
     clusters = say("{N} clusters", N=Numeral(tested))
     metric = metric_words(local_bias.settings.metric)
-    article = "the " if metric.startswith("the ") else ""
     gap = say(
-        f"Cluster {{as_is}}: {article}{{metric}} of {{as_is2}} is higher than that of {{as_is3}} by {{size}} "
-        "{interval}",
+        "Cluster {as_is}: the {metric} of {as_is2} is higher than that of {as_is3} by {size} {interval}"
+        if metric.startswith("the ")
+        else "Cluster {as_is}: {metric} of {as_is2} is higher than that of {as_is3} by {size} {interval}",
         size=words.size(evidence.value, unit),
         as_is=evidence.of.cluster.title,
-        metric=of_ours(metric.removeprefix(article)),
+        metric=of_ours(metric.removeprefix("the ")),
         as_is2=str(evidence.of.higher),
         as_is3=str(evidence.of.lower),
         interval=interval_of_several(evidence.low, evidence.high, 1.0 - local_bias.settings.alpha, unit, clusters),
     )
     write = partial(words.size, unit=unit)
     allowed = say("at most {size} is allowed", size=words.size(most, unit))
-    because = say(f"{{allowed}}, and {why(judged, Tolerated(-most, most))}", allowed=allowed)
     return sentences(
-        clauses(gap, because), would_have_been_found(judged, _visible(evidence, most, local_bias, tested), "gap", write)
+        clauses(gap, why(judged, Tolerated(-most, most), allowed)),
+        would_have_been_found(judged, _visible(evidence, most, local_bias, tested), "gap", write),
     )
 
 

@@ -110,6 +110,22 @@ def worse_way(better: Literal["lower", "higher"]) -> Literal["higher", "lower"]:
     return "higher" if better == "lower" else "lower"
 
 
+_ANY_GROUP = {
+    (True, None): "any group that conditions describe",
+    (True, "one"): "any group that one condition describes",
+    (True, "up to"): "any group that up to {N} conditions describe",
+    (False, None): "any group of at least {N} of the people that conditions describe",
+    (False, "one"): "any group of at least {N} of the people that one condition describes",
+    (False, "up to"): "any group of at least {N} of the people that up to {Nmost} conditions describe",
+}
+"""By whether groups of any size are meant, and of how many conditions."""
+_EACH_OF = {
+    "clusters": "each of the {N} clusters",
+    "intersections": "each of the {N} intersections that were tested",
+    "places": "two groups within each of the {N} places",
+}
+
+
 def scope_of(
     people: People,
     *,
@@ -127,30 +143,27 @@ def scope_of(
     width: Literal["unbreakable", "wide"] | None = None,
 ) -> Scope:
     """A scope with its words."""
-    from_share = "" if min_share is None else " of at least {N} of the people"
     at_least = {} if min_share is None else {"N": words.percent(min_share)}
     match people:
         case "groups" | "scored":
-            most = "N" if min_share is None else "Nmost"
-            up_to_most = "" if conditions is None else f"up to {{{most}}} "
-            describe = "one condition describes" if conditions == 1 else f"{up_to_most}conditions describe"
-            up_to = {most: words.count(conditions)} if describe.startswith("up to") else {}
-            who: str = say(f"any group{from_share} that {describe}", **at_least, **up_to)
+            how_many = None if conditions is None else "one" if conditions == 1 else "up to"
+            up_to = {"N" if min_share is None else "Nmost": words.count(conditions)} if how_many == "up to" else {}
+            who: str = say(_ANY_GROUP[min_share is None, how_many], **at_least, **up_to)
             if people == "scored":
                 who = say("the score of {people}", people=who)
         case "declared":
             # A run may declare no group and still hold the check of a limit on them, which nobody can judge then.
             if columns:
                 names = words.listing([Column(name) for name in columns])
-                who = say(f"each declared group{from_share} of {{list}}", **at_least, list=names)
+                of_columns = "each declared group of at least {N} of the people of {list}"
+                who = say("each declared group of {list}" if min_share is None else of_columns, **at_least, list=names)
             else:
-                who = say(f"each declared group{from_share}", **at_least)
+                of_all = "each declared group of at least {N} of the people"
+                who = say("each declared group" if min_share is None else of_all, **at_least)
         case "cluster":
             who = say("the most deviating cluster")
         case _:
-            kinds = {"clusters": "clusters", "intersections": "intersections that were tested", "places": "places"}
-            within = "two groups within " if people == "places" else ""
-            who = say(f"{within}each of the {{N}} {kinds[people]}", N=Numeral(str(tested)))
+            who = say(_EACH_OF[people], N=Numeral(str(tested)))
     return Scope(
         people=people, conditions=conditions, tested=tested, columns=columns, min_share=min_share,
         ruled_out_from=ruled_out_from, of=of, alike=alike, measured=measured, better=better, confidence=confidence,

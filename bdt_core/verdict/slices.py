@@ -140,7 +140,11 @@ def judge_slices(limit: SliceLimit, slices: Slices | None, default: float) -> Sl
     untested = sum(one.status != "tested" for one in slices.slices)
     if verdict == "pass" and untested:
         verdict = "inconclusive"
-        message = f"Yet {{N}} intersection{'s' * (untested > 1)} had too few test rows to be tested."
+        message = (
+            "Yet {N} intersection had too few test rows to be tested."
+            if untested == 1
+            else "Yet {N} intersections had too few test rows to be tested."
+        )
         sentence = sentences(sentence, say(message, N=Numeral(untested)))
     return _result(limit, most, verdict, sentence, judged, slices)
 

@@ -112,13 +112,22 @@ def judged_on(seen: int, unseen: int, columns: Iterable[str]) -> str:
     """
     if not unseen:
         return ""
-    were = "was" if unseen == 1 else "were"
     return say(
-        f"Judged on {{N}} rows; {{Nunseen}} without a value of {{list}} {were} not seen.",
+        "Judged on {N} rows; {Nunseen} without a value of {list} was not seen."
+        if unseen == 1
+        else "Judged on {N} rows; {Nunseen} without a value of {list} were not seen.",
         N=words.count(seen),
         Nunseen=words.count(unseen),
         list=joined([Column(one) for one in columns], " or "),
     )
+
+
+_WAYS = {
+    ("higher", True): "higher (worse)",
+    ("higher", False): "higher (better)",
+    ("lower", True): "lower (worse)",
+    ("lower", False): "lower (better)",
+}
 
 
 def which_way(
@@ -146,7 +155,7 @@ def which_way(
     if better == "higher":
         low, high = None if high is None else -high, None if low is None else -low
     way = "higher" if (harm >= 0) == (better == "lower") else "lower"
-    return say(f"{way} ({'worse' if harm >= 0 else 'better'})" if certain else way), low, high
+    return say(_WAYS[way, harm >= 0] if certain else way), low, high
 
 
 def check_in_words(check: str) -> str:

@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy import stats
+from statsmodels.regression.linear_model import OLS
+from statsmodels.stats.proportion import proportion_confint
 
+from bdt_core.fairness import count_rows, metrics_from_counts
 from bdt_core.fairness.flips import _interval
+from bdt_core.fairness.persons import PersonCells
 from bdt_core.inference import area_under_curve, compare_counts, compare_samples
 from bdt_core.inference.persons import (
     Steps,
@@ -176,3 +181,49 @@ def test_flips_and_changes_cover_the_true_share_by_persons(kind: str, alike: boo
             assert high is not None
             missed[i] += not low <= 0.1 <= high
     assert all(at_most(int(one), runs, ALPHA) for one in missed), missed
+
+
+def class_imbalance(in_d: np.ndarray, who: np.ndarray) -> tuple[float, float, float]:
+    """Clarify's CI of group d with its interval, where persons have several rows."""
+    moments = PersonCells.of((who * 2 + in_d) * 4 + 3, np.ones(who.size, dtype=np.int64)).moments(2)
+    table = count_rows(pd.DataFrame({"g": np.where(in_d, "d", "a"), "y": 0}), facets="g", label="y")
+    metric = metrics_from_counts(table, persons=moments)["CI"]
+    assert table.groups == (("a",), ("d",))
+    found = metric.estimate[1], metric.low[1], metric.high[1]
+    assert None not in found
+    return found  # type: ignore[return-value]
+
+
+@pytest.mark.parametrize(("people", "rows_of_d"), [(60, 1), (400, 8)])
+def test_class_imbalance_covers_the_true_one_by_persons(people: int, rows_of_d: int) -> None:
+    """Persons of d have fewer rows than others, or more; how many of them there are is chance, too."""
+    runs, missed, of_rows, share = 300, 0, 0, 0.3
+    true = 1.0 - 2.0 * share * rows_of_d / (share * rows_of_d + (1.0 - share) * 3.0)
+    for seed in range(runs):
+        rng = np.random.default_rng([36, people, rows_of_d, seed])
+        of_d = rng.random(people) < share
+        rows = rng.geometric(1.0 / np.where(of_d, rows_of_d, 3))
+        who = np.repeat(np.arange(people), rows)
+        in_d = of_d[who]
+        estimate, low, high = class_imbalance(in_d, who)
+        assert low < estimate < high  # not cut off at it
+        missed += not low <= true <= high
+        least, most = proportion_confint(in_d.sum(), in_d.size, method="wilson")
+        of_rows += not 1.0 - 2.0 * most <= true <= 1.0 - 2.0 * least
+    assert at_most(missed, runs, ALPHA), missed
+    assert missed >= runs * ALPHA / 4  # no wider than need be
+    assert not at_most(of_rows, runs, ALPHA), of_rows  # which is why
+
+
+def test_the_variance_of_class_imbalance_is_that_of_clustered_errors() -> None:
+    """Against statsmodels' errors by person of a mean; with so many persons Wilson's limits are the normal ones."""
+    rng = np.random.default_rng(37)
+    of_d = rng.random(20_000) < 0.4
+    who = np.repeat(np.arange(20_000), rng.geometric(1.0 / np.where(of_d, 2, 7)))
+    in_d = of_d[who]
+    fit = OLS(in_d.astype(float), np.ones(who.size)).fit(cov_type="cluster", cov_kwds={"groups": who})
+    estimate, low, high = class_imbalance(in_d, who)
+    low_share, high_share = fit.conf_int()[0]
+    assert estimate == pytest.approx(1.0 - 2.0 * fit.params[0], abs=1e-12)
+    assert (low, high) == pytest.approx((1.0 - 2.0 * high_share, 1.0 - 2.0 * low_share), abs=2e-4)
+    assert high - low == pytest.approx(2.0 * (high_share - low_share), rel=2e-3)

@@ -9,6 +9,7 @@ from typing import Literal
 
 import pandas as pd
 
+from bdt_core import words
 from bdt_core.groups.cells import CodedColumn, LeftOutColumn, OrderedColumn
 from bdt_core.groups.conditions import GroupCondition
 from bdt_core.groups.results import GroupsFound, OfConditions
@@ -479,7 +480,7 @@ class WorstGroups(GroupsFound, Directed):
         before = self.groups.index(group)
         if self.legitimate:
             return say("people like them")
-        return say(f"people alike in the group{'s' * (before > 1)} found before" if before else "everybody else")
+        return words.people_alike_in_groups(before) if before else say("everybody else")
 
     @property
     def unproven(self) -> tuple[WorstGroup, ...]:

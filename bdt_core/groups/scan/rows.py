@@ -122,6 +122,12 @@ class ScanRows:
         """The same rows where those of a group are alike among themselves only: its difference is expected."""
         return replace(self, strata=dense(2 * self.strata + inside))
 
+    def have_others_alike(self, inside: NDArray[np.bool_]) -> bool:
+        """Whether anybody outside is like somebody inside, with whom those inside are compared."""
+        strata = int(self.strata.max(initial=-1)) + 1
+        sides = (np.bincount(self.strata[side], minlength=strata) > 0 for side in (inside, ~inside))
+        return bool(np.logical_and(*sides).any())
+
     def inside(self, state: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which of them are in the group that a state says."""
         inside = np.ones(self.rows, dtype=bool)

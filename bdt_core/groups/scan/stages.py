@@ -251,7 +251,8 @@ class _Search:
         while len(groups) < self.settings.max_groups:
             scores = climb.scored()
             group = climb.best(scores)
-            if not np.isfinite(group.score):
+            # Of what is confirmed all harm is expected: the best of nothing may be the same group once more.
+            if not np.isfinite(group.score) or not climb.rows.have_others_alike(climb.rows.inside(group.state)):
                 break
             number, assured = len(groups), climb.assured(group, scores)
             by_chance = scores_by_chance(

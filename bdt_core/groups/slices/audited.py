@@ -44,7 +44,7 @@ def find_bias_slices(train: Rows, test: Rows, settings: SliceSearch) -> Slices:
         max_conditions=settings.max_conditions,
         min_support=settings.min_support,
         min_rows=spec.significance.min_rows,
-        fdr=settings.fdr,
+        fdr=settings.fdr / (spec.looks or 1),  # of what all looks find, at most the sum of their shares is false
         alpha=spec.significance.alpha,
         bins=settings.bins,
         random_state=spec.split.random_state,

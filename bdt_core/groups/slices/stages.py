@@ -26,6 +26,7 @@ from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.groups.slices.testing import Tested, fold, tested_in_sample, tested_on_other_rows
 from bdt_core.inference import Comparison, interval_of_selected
 from bdt_core.inference.persons import Persons
+from bdt_core.said import Column, joined, of_ours, say
 from bdt_core.table.blocks import Blocks, known_rows, seen_outcomes
 from bdt_core.table.summaries import Drawn
 
@@ -256,18 +257,22 @@ def _reason(
 ) -> str:
     """Why nothing was tested."""
     if not train.columns:
-        reasons = "; ".join(f"{one.name}: {one.reason}" for one in excluded)
-        return f"no column is left to search ({reasons or 'none was given'})"
+        if not excluded:
+            return say("no column is left to search (none was given)")
+        reasons = [say("{column}: {what}", column=Column(one.name), what=of_ours(one.reason)) for one in excluded]
+        return say("no column is left to search ({reasons})", reasons=joined(reasons, "; "))
     if train.is_constant:
-        return "every train row has the same outcome"
+        return say("every train row has the same outcome")
     if not candidates.items:
-        return (
-            f"no slice has {min_train_rows:,} train rows and {settings.min_rows} rows in the denominator of the "
-            "metric, inside and outside, on train and test rows"
+        return say(
+            "no slice has {N} train rows and {Nrows} rows in the denominator of the metric, inside and outside, on "
+            "train and test rows",
+            N=words.count(min_train_rows),
+            Nrows=words.count(settings.min_rows),
         )
     if not tested.items:
-        return "no slice fares noticeably worse on the train rows"
-    return "no slice has enough test rows"
+        return say("no slice fares noticeably worse on the train rows")
+    return say("no slice has enough test rows")
 
 
 def _ratio(value: float | None, overall: float | None, lowest: float) -> float | None:

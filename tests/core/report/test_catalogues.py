@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import os
 import re
@@ -36,6 +37,33 @@ KEPT = re.compile(r"\{%.*?%\}|\{\{.*?\}\}|\{\w+\}|\]\(\w+\)|^- \*\*\w+\*\*|!\[|%
 def test_a_catalogue_has_all_that_is_said_and_nothing_else(language: str) -> None:
     assert languages.missing(language) == []
     assert languages.orphans(language) == []
+
+
+def test_no_message_is_put_together_by_code() -> None:
+    """The catalogue of a language can be asked for whole messages only; what differs between them is a value."""
+    assert languages.put_together() == []
+
+
+@pytest.mark.parametrize(
+    ("code", "is_so"),
+    [
+        ('say(f"{n} rows")', True),
+        ('say("a" + "b")', True),
+        ('say("row" + "s" * (n > 1))', True),
+        ('message = f"{n} rows"\nsay(message)', True),
+        ('message = "a"\nmessage += ", b"\nsay(message)', True),
+        ('message, values = f"{n} rows", {}\nsay(message, **values)', True),
+        ('say("{N} row" if n == 1 else "{N} rows")', False),
+        ('WORDS = {"a": "{N} rows", "b": "{N} persons"}\nsay(WORDS[kind])', False),
+        ('say(message)', False),
+    ],
+)  # fmt: skip
+def test_a_message_that_code_puts_together_is_seen(code: str, is_so: bool) -> None:
+    tree = ast.parse(code)
+    last = tree.body[-1]
+    assert isinstance(last, ast.Expr)
+    assert isinstance(last.value, ast.Call)
+    assert languages.is_put_together(last.value.args[0], languages.names_in(tree)) == is_so
 
 
 def test_a_sentence_that_changes_in_one_language_only_is_missing_and_an_orphan(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -189,7 +189,10 @@ def test_in_dutch_it_is_said_in_dutch(folder: Path) -> None:
 
 
 def test_each_look_is_judged_at_its_share_of_the_level(folder: Path) -> None:
-    one, five = audit(None, written()), audit(None, written(looks=5))
+    slices = {"max_conditions": 1}
+    one, five = audit(None, written(slices=slices)), audit(None, written(slices=slices, looks=5))
+    assert [x.slices.fdr for x in (one, five) if x.slices is not None] == pytest.approx([0.1, 0.02])
+    assert five.document["spec"]["slices"]["fdr"] == 0.1  # as it was asked for
     assert [x.gate.limits[0].confidence for x in (one, five)] == [0.95, 0.99]
     assert five.worst_groups is not None
     assert five.worst_groups.alpha == pytest.approx(0.01)

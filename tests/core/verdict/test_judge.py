@@ -27,7 +27,7 @@ from bdt_core.verdict import (
     judge_slices,
 )
 from bdt_core.verdict.baseline import _fails
-from bdt_core.verdict.judge import Evidence, Tolerated, judge, why
+from bdt_core.verdict.judge import Evidence, Tolerated, allowed_and_why, judge
 from benchmarks import simulated
 
 Interval = tuple[float, float, float]
@@ -227,7 +227,8 @@ def test_an_interval_beyond_that_the_test_does_not_reject_is_not_said_to_lie_on_
     limit = Tolerated(maximum=0.05)
     found = judge([Evidence("a", 0.2, 0.06, 0.3, rejects=False)], limit)
     assert found.verdict == "inconclusive"
-    assert why(found, limit) == "the whole interval is beyond it, but the test does not reject"
+    says = "at most 0.05 is allowed, and the whole interval is beyond it, but the test does not reject"
+    assert allowed_and_why(found, limit) == says
 
 
 @pytest.mark.parametrize(
@@ -246,4 +247,4 @@ def test_by_the_four_fifths_rule_a_value_beyond_fails_where_the_difference_is_si
 ) -> None:
     tolerated = Tolerated(minimum=0.8, rule="significant")
     judged = judge([Evidence("a", value, low, high, rejects=rejects)], tolerated)
-    assert (judged.verdict, why(judged, tolerated)) == (verdict, says)
+    assert (judged.verdict, allowed_and_why(judged, tolerated)) == (verdict, f"at least 0.8 is required, and {says}")

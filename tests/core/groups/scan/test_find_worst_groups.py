@@ -237,6 +237,18 @@ def test_groups_are_taken_out_one_after_the_other() -> None:
     assert found.unconfirmed.low is None
 
 
+@pytest.mark.parametrize("columns", [["sex"], ["sex", "name"]])
+def test_what_is_confirmed_is_no_second_time_what_chance_explains(columns: list[str]) -> None:
+    """Also under other words for the same people."""
+    rng = np.random.default_rng(4)
+    sex = rng.choice(["f", "m"], 600)
+    frame = pd.DataFrame({"sex": sex, "name": np.where(sex == "f", "Anna", "Piet")})[columns]
+    frame["wrong"] = (rng.random(600) < np.where(sex == "f", 0.7, 0.2)).astype(float)
+    found = find(frame, permutations=39)
+    assert [group.words for group in found.groups] in (["sex is f"], ["name is Anna"])
+    assert found.unconfirmed is None
+
+
 def test_persons_are_permuted_whole_among_those_of_as_many_rows() -> None:
     rng = np.random.default_rng(4)
     persons = np.repeat(np.arange(100), np.repeat([1, 3], 50))
