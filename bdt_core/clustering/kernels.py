@@ -247,6 +247,7 @@ def refine(
     new_means_b = np.empty_like(whole_sums)
     new_modes_a = np.empty(codes.shape[0], np.int64)
     new_modes_b = np.empty(codes.shape[0], np.int64)
+    sides = np.empty(stop, np.bool_)
     for s in range(costs.size):
         mean_a = means_a[s]
         mean_b = means_b[s]
@@ -259,15 +260,22 @@ def refine(
             for j in range(whole_sums.size):
                 linear[s, j] = 2.0 * (mean_b[j] - mean_a[j])
             thresholds[s] = _squared_norm(mean_b) - _squared_norm(mean_a)
-            rows[s] = 0.0
-            for j in range(sum_b.size):
-                sum_b[j] = 0.0
-            for j in range(count_b.size):
-                count_b[j] = 0.0
-            split_statistics(
-                numeric, codes, weights, start, stop, s, s + 1, linear, thresholds, modes_a, modes_b, weight, offsets,
-                rows, sums, counts,
-            )  # fmt: skip
+            if done == 1:
+                rows[s] = 0.0
+                for j in range(sum_b.size):
+                    sum_b[j] = 0.0
+                for j in range(count_b.size):
+                    count_b[j] = 0.0
+                split_statistics(
+                    numeric, codes, weights, start, stop, s, s + 1, linear, thresholds, modes_a, modes_b, weight,
+                    offsets, rows, sums, counts,
+                )  # fmt: skip
+                assign(numeric, codes, start, stop, linear[s], thresholds[s], mode_a, mode_b, weight, sides)
+            else:
+                _change_sides(
+                    numeric, codes, weights, start, stop, linear[s], thresholds[s], mode_a, mode_b, weight, offsets,
+                    sides, rows[s : s + 1], sum_b, count_b,
+                )  # fmt: skip
             rows_a = whole_rows - rows[s]
             if rows_a <= 0.0 or rows[s] <= 0.0:
                 costs[s] = np.inf
@@ -286,6 +294,62 @@ def refine(
             _copy(new_means_b, mean_b)
             _copy(new_modes_a, mode_a)
             _copy(new_modes_b, mode_b)
+
+
+@inner  # type: ignore[untyped-decorator]
+def _change_sides(
+    numeric: Array,
+    codes: Array,
+    weights: Array,
+    start: int,
+    stop: int,
+    linear: Array,
+    threshold: Any,
+    modes_a: Array,
+    modes_b: Array,
+    gamma: Any,
+    offsets: Array,
+    sides: Array,
+    rows: Array,
+    sums: Array,
+    counts: Array,
+) -> None:
+    """Bring ``sides``, and the sums of side b, up to date: from one pass to the next few rows change sides."""
+    score = np.empty(CHUNK, numeric.dtype)
+    match = np.empty(CHUNK, np.int16)
+    side = np.empty(CHUNK, np.bool_)
+    moved = np.zeros(CHUNK, np.bool_)
+    eights = moved.view(np.uint64)
+    chosen = np.empty(CHUNK, np.int32)
+    change = np.empty(CHUNK, np.float64)
+    for first in range(start, stop, CHUNK):
+        last = min(first + CHUNK, stop)
+        _sides(numeric, codes, first, last, linear, threshold, modes_a, modes_b, gamma, score, match, side)
+        before = sides[first:last]
+        for i in range(before.size):
+            moved[i] = side[i] != before[i]
+            before[i] = side[i]
+        for i in range(before.size, CHUNK):
+            moved[i] = False
+        size = 0
+        for eight in range(eights.size):
+            if eights[eight]:
+                for i in range(8 * eight, 8 * eight + 8):
+                    chosen[size] = i
+                    size += moved[i]
+        for n in range(size):
+            i = chosen[n]
+            weight = weights[first + i] if weights.size else 1.0
+            change[n] = weight if side[i] else -weight
+            rows[0] += change[n]
+        for j in range(numeric.shape[0]):
+            column = numeric[j][first:last]
+            for n in range(size):
+                sums[j] += change[n] * np.float64(column[chosen[n]])
+        for k in range(codes.shape[0]):
+            code = codes[k][first:last]
+            for n in range(size):
+                counts[offsets[k] + code[chosen[n]]] += change[n]
 
 
 @inner  # type: ignore[untyped-decorator]

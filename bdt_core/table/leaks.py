@@ -7,6 +7,7 @@ of people, it is what a false positive is.
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from itertools import combinations
 
 import numpy as np
@@ -14,6 +15,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.said import Column, joined, say
+from bdt_core.spec import AuditSpec
 from bdt_core.table.audit_table import BIAS_VARIABLE, AuditTable
 from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.repeated_rows import one_each
@@ -23,6 +25,11 @@ DETERMINED = 0.999
 NEARLY = 0.8
 """The same of a value among few: of an outcome or a decision no honest feature explains so much."""
 _FEW_VALUES = 20
+_CERTAIN = 1e-6
+"""Rounding stays far below it."""
+_BINS = 4096
+_NO_OVERFLOW = 1e200
+_SCATTERING = np.uint64(0x9E3779B97F4A7C15)
 _PAIRED_ROWS = 20_000
 _PAIRED_COLUMNS = 40
 
@@ -69,7 +76,8 @@ def telling_columns(table: AuditTable) -> dict[str, str]:
     """
     audited = table.audited
     names = _searched(table, audited)
-    leaks = mapped(lambda name: next(_alone(name, table, audited), None), names, width_for(len(audited)))
+    outcomes = _outcomes(table)
+    leaks = mapped(lambda name: next(_alone(name, table, audited, outcomes), None), names, width_for(len(audited)))
     explaining = {name: _explains_all(name, audited) for name in table.spec.legitimate if name in audited.columns}
     return {name: told for name, told in explaining.items() if told is not None} | {
         name: joined([told, say(_MENDED)], " ") for name, told in zip(names, leaks, strict=True) if told is not None
@@ -87,7 +95,7 @@ def _searched(table: AuditTable, audited: pd.DataFrame) -> list[str]:
 def _explains_all(name: str, audited: pd.DataFrame) -> str | None:
     """What is said of a legitimate factor that says what is measured: it explains every difference away."""
     target = audited[BIAS_VARIABLE]
-    if _tells(audited[name], target) < (NEARLY if _is_of_few(target) else DETERMINED):
+    if not _tells(audited[name], target, _told_from(target)):
         return None
     return say(
         'Column "{as_is}" in "legitimate" determines the bias variable (almost) completely: among people alike in it '
@@ -110,7 +118,32 @@ _MENDED_BOTH = (
 )
 
 
-def _alone(name: str, table: AuditTable, audited: pd.DataFrame) -> Iterator[str]:
+@dataclass(frozen=True)
+class _Outcome:
+    """The outcome or the prediction, and from which share of its variance on a column says the same."""
+
+    name: str
+    what: str
+    share: float
+
+
+def _outcomes(table: AuditTable) -> list[_Outcome]:
+    """The outcome and the prediction, where there are such and they are not the bias variable itself."""
+    spec, frame = table.spec, table.frame
+    bias = spec.bias_variable
+    return [
+        _Outcome(name, what, _told_from(frame[name]))
+        for name, what in zip(_label_and_prediction(spec), ("outcome", "prediction"), strict=True)
+        if name is not None and name in frame.columns and name != bias.column
+    ]
+
+
+def _label_and_prediction(spec: AuditSpec) -> list[str | None]:
+    bias = spec.bias_variable
+    return [given or own for given, own in zip(spec.group_columns(), (bias.label, bias.prediction), strict=True)]
+
+
+def _alone(name: str, table: AuditTable, audited: pd.DataFrame, outcomes: Sequence[_Outcome]) -> Iterator[str]:
     """What a column gives away by itself."""
     spec, frame = table.spec, table.frame
     bias = spec.bias_variable
@@ -125,9 +158,7 @@ def _alone(name: str, table: AuditTable, audited: pd.DataFrame) -> Iterator[str]
             'Column "{as_is}" is the score of the algorithm and is also a feature: clusters will follow from it.',
             as_is=Column(name),
         )
-    label, prediction = (
-        given or own for given, own in zip(spec.group_columns(), (bias.label, bias.prediction), strict=True)
-    )
+    label, prediction = _label_and_prediction(spec)
     if name in (label, prediction):
         what = "outcome" if name == label else "prediction"
         yield say(
@@ -135,19 +166,17 @@ def _alone(name: str, table: AuditTable, audited: pd.DataFrame) -> Iterator[str]
             as_is=Column(name),
             what=say(what),
         )
-    if _tells(audited[name], audited[BIAS_VARIABLE]) >= DETERMINED:
+    if _tells(audited[name], audited[BIAS_VARIABLE], DETERMINED):
         yield say(
             'Column "{as_is}" determines the bias variable (almost) completely: it may be a leak.', as_is=Column(name)
         )
-    for target, what in ((label, "outcome"), (prediction, "prediction")):
-        if target is None or target not in frame.columns or target == bias.column:
-            continue
-        if _tells(frame[name], frame[target]) >= (NEARLY if _is_of_few(frame[target]) else DETERMINED):
+    for outcome in outcomes:
+        if _tells(frame[name], frame[outcome.name], outcome.share):
             yield say(
                 'Column "{as_is}" says (almost) the same as the {what} "{as_is2}": it may be a leak.',
                 as_is=Column(name),
-                what=say(what),
-                as_is2=Column(target),
+                what=say(outcome.what),
+                as_is2=Column(outcome.name),
             )
 
 
@@ -183,20 +212,73 @@ def _few_codes(column: pd.Series) -> Codes | None:
     return np.asarray(codes, dtype=np.intp)
 
 
-def _is_of_few(column: pd.Series) -> bool:
-    return column.nunique() <= _FEW_VALUES
+def _told_from(target: pd.Series) -> float:
+    """From which share of its variance on a column tells another one."""
+    return NEARLY if target.nunique() <= _FEW_VALUES else DETERMINED
 
 
-def _tells(column: pd.Series, target: pd.Series) -> float:
-    """How much of another column's variance a column explains, over the rows where that one is known."""
+def _tells(column: pd.Series, target: pd.Series, share: float) -> bool:
+    """Whether a column explains so much of another column's variance, over the rows where that one is known."""
     known = target.notna().to_numpy()
-    column, target = column[known], target[known]
+    if not known.all():
+        column, target = column[known], target[known]
     if pd.api.types.is_numeric_dtype(target.dtype):
-        return explained(column, target.to_numpy(dtype=np.float64))
+        return _explains(column, target.to_numpy(dtype=np.float64), share)
     codes, levels = pd.factorize(target)
     if not 2 <= len(levels) <= _FEW_VALUES:
-        return 0.0
-    return min(explained(column, (codes == level).astype(np.float64)) for level in range(len(levels)))
+        return False
+    return all(_explains(column, (codes == level).astype(np.float64), share) for level in range(len(levels)))
+
+
+def _explains(column: pd.Series, y: NDArray[np.float64], share: float) -> bool:
+    """Whether a column explains so much of the variance of y."""
+    if pd.api.types.is_numeric_dtype(column.dtype) and _is_short_of(column, y, share):
+        return False
+    return explained(column, y) >= share
+
+
+def _is_short_of(column: pd.Series, y: NDArray[np.float64], share: float) -> bool:
+    """Whether it is certain, without putting rows in order, that many different numbers explain less than a share of y.
+
+    No cut explains more than would the rows below a part of the numbers, those above it, and each row within by itself.
+    """
+    x = column.to_numpy(dtype=np.float64, na_value=np.nan)
+    known = ~np.isnan(x)
+    if not known.all():
+        x, y = x[known], y[known]
+    if not len(x):
+        return False
+    low, high = float(x.min()), float(x.max())
+    if not 0.0 < high - low < np.inf or not _has_more_values(x, len(column) / 5):
+        return False
+    about = y - y.mean()
+    squares = about * about
+    total = float(squares.sum())
+    if not 1.0 / _NO_OVERFLOW < total < _NO_OVERFLOW:
+        return False
+    place = (x - low) / (high - low)
+    parts = np.minimum(place * _BINS, _BINS - 1).astype(np.intp)
+    place -= place.mean()
+    both = float(place @ about)
+    if both * both >= (share - _CERTAIN) * total * float(place @ place):  # as a line
+        return False
+    rows, sums, within = (np.bincount(parts, weights, _BINS).astype(np.float64) for weights in (None, about, squares))
+    most = _between(rows, sums) + within + _between(rows[::-1], sums[::-1])[::-1]
+    return float(most.max()) < (share - _CERTAIN) * total
+
+
+def _between(rows: NDArray[np.float64], sums: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What the mean of all earlier parts together explains, for each part."""
+    many, much = np.cumsum(rows) - rows, np.cumsum(sums) - sums
+    return np.asarray(np.divide(much**2, many, out=np.zeros(len(sums)), where=many > 0.5))
+
+
+def _has_more_values(x: NDArray[np.float64], number: float) -> bool:
+    """Whether it is certain that there are more different values: they fall to more different places by their bits."""
+    width = np.uint64(64 - max(1, int(2 * len(x)).bit_length()))
+    is_there = np.zeros(1 << int(64 - width), dtype=np.bool_)
+    is_there[((x + 0.0).view(np.uint64) * _SCATTERING) >> width] = True  # both zeros are one
+    return bool(np.count_nonzero(is_there) > number)
 
 
 def explained(column: pd.Series, y: NDArray[np.float64]) -> float:

@@ -282,13 +282,14 @@ def _as_numbers(column: pd.Series) -> pd.Series:
     if holds_dates(column):
         return as_years(column)
     numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
-    bad = int((numbers.isna() & column.notna()).sum())
+    are_numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
+    bad = 0 if are_numbers else int((numbers.isna() & column.notna()).sum())
     if bad:
         raise DataError(
             f'Column "{column.name}" is said to be numeric, but {bad:,} of {len(column):,} values are not numbers. '
             f'Set "features.kinds.{column.name}" to categorical, or clean the column.'
         )
-    infinite = int(np.isinf(numbers).sum())
+    infinite = int(np.count_nonzero(np.isinf(numbers.to_numpy())))
     if infinite:
         raise DataError(
             f'Column "{column.name}" holds {infinite:,} infinite values. Replace them, or add the column to '

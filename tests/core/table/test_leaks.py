@@ -1,5 +1,6 @@
 """Columns that say what they should not know are called leaks, wherever they come from."""
 
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from bdt_core.errors import DataError
 from bdt_core.report.catalogue import sayings
 from bdt_core.spec import AuditSpec, parse_spec
-from bdt_core.table.leaks import explained, find_leaks
+from bdt_core.table.leaks import _is_short_of, explained, find_leaks
 from bdt_core.table.sources import read_table
 from bdt_core.table.validate import validate
 from tests.core.joined.made_tables import OUT_OF_CORE, quick_audit
@@ -200,3 +201,39 @@ def test_a_report_names_its_leaks(large):
 def test_without_its_score_an_audit_may_have_no_feature_left():
     with pytest.raises(DataError, match="No feature is left"):
         validate(people()[["score", "label", "said"]], spec(groups={"score": "score"}))
+
+
+SHAPES: dict[str, Callable[[np.random.Generator, int], Any]] = {
+    "bell": lambda rng, n: rng.standard_normal(n),
+    "long tail": lambda rng, n: np.exp(3 * rng.standard_normal(n)),
+    "many copies": lambda rng, n: rng.integers(0, max(2, n // 2), n).astype(float),
+    "float32": lambda rng, n: rng.random(n, dtype=np.float32),
+    "counting": lambda _, n: np.arange(n),
+    "huge": lambda rng, n: 1e150 * rng.standard_normal(n),
+}
+TARGETS: dict[str, Callable[[Any], Any]] = {
+    "itself": lambda x: x / (np.abs(x).max() or 1.0),
+    "a cut": lambda x: x > np.quantile(x, 0.3),
+    "a wave": lambda x: np.sin(3 * (x / (np.abs(x).max() or 1.0))),
+    "nothing": np.zeros_like,
+}
+
+
+@pytest.mark.parametrize("rows", [2, 5, 20, 2000])
+@pytest.mark.parametrize("shape", SHAPES)
+@pytest.mark.parametrize("target", TARGETS)
+def test_what_is_certain_without_order_is_so_in_order(rows: int, shape: str, target: str):
+    rng = np.random.default_rng(8)
+    certain = 0
+    for noise in (0.0, 0.01, 0.1, 1.0):
+        x = np.asarray(SHAPES[shape](rng, rows), dtype=np.float64)
+        y = TARGETS[target](x).astype(np.float64) + noise * rng.standard_normal(rows)
+        for column, outcome in (
+            (x, y),
+            (np.where(rng.random(rows) < 0.2, np.nan, x), (y > np.median(y)).astype(float)),
+        ):
+            for share in (0.05, 0.3, 0.8, 0.999):
+                short = _is_short_of(pd.Series(column), outcome, share)
+                assert not short or explained(pd.Series(column), outcome) < share
+                certain += short
+    assert certain or rows < 20 or shape == "long tail"
