@@ -114,7 +114,8 @@ class AuditResult(AuditFindings):
         DataFrame
             With the index of `frame`: ``audited`` (whether the row has a bias variable; only those were counted),
             ``cluster``, where clusters were searched, and a column of truth values per finding. What a finding says of
-            people holds for rows that were not audited, too.
+            people holds for rows that were not audited, too. Where ``source.stacked`` makes several rows of each: these
+            and, first, the column that says which label a row is of.
 
         Raises
         ------
@@ -126,10 +127,12 @@ class AuditResult(AuditFindings):
         audited = typed[BIAS_VARIABLE].notna()
         if spec.missing == "drop":
             audited &= typed[self.test.names("feature")].notna().all(axis="columns")
-        own = pd.DataFrame({"audited": audited.to_numpy()}, index=frame.index)
+        stacked = spec.source.stacked
+        own = pd.DataFrame({} if stacked is None else {stacked.by: typed[stacked.by]}, index=typed.index)
+        own["audited"] = audited.to_numpy()
         if self.clusters is not None:
             own["cluster"] = self.clusters.labels(typed)
-        members = FindingList(super().findings).members(typed.set_index(frame.index))
+        members = FindingList(super().findings).members(typed)
         return pd.concat([own, members], axis="columns")
 
     def joined(self) -> AuditResult:

@@ -830,6 +830,15 @@ class Skip(Exception):  # noqa: N818 - it is no error
     """Something that is not recomputed, and why."""
 
 
+def one_row_of_each_label(header, rows, labels):
+    """The columns that several labels have of their own, and all others, of each row once for each label in order."""
+    made, parts = sorted(next(iter(labels.values()))), {x for each in labels.values() for x in each.values()}
+    kept = [place for place, name in enumerate(header) if name not in parts]
+    of_labels = [[header.index(labels[label][name]) for name in made] for label in sorted(labels)]
+    long = [[row[place] for place in (*of_label, *kept)] for row in rows for of_label in of_labels]
+    return [*made, *(header[place] for place in kept)], long
+
+
 class Table:
     """The columns of a CSV file, or of several whose rows follow each other: numbers, truth values or texts."""
 
@@ -841,6 +850,9 @@ class Table:
                 file.seek(0)
                 header, *more = (row for row in csv.reader(file, delimiter=separator) if row)
             rows += more
+        stacked = source.get("stacked")
+        if stacked is not None:
+            header, rows = one_row_of_each_label(header, rows, stacked["rows"])
         self.rows, self.columns, self.looked_up, self.whole = len(rows), {}, {}, set()
         for name, texts in zip(header, zip(*rows, strict=True), strict=True):
             known = {x for x in texts if not MISSING.fullmatch(x)} if given is None else {*texts} - {"", *given}
@@ -851,6 +863,10 @@ class Table:
                 levels = {x: x.lower() == "true" for x in known}
             self.columns[name] = np.array([levels.get(x) for x in texts], dtype=object)
             self.whole |= {name} if len(known) == len({*texts}) and all(map(WHOLE.fullmatch, known)) else set()
+        if stacked is not None:
+            self.columns[stacked["by"]] = np.array(
+                sorted(stacked["rows"]) * (self.rows // len(stacked["rows"])), object
+            )
 
     def known(self, *names):
         return np.all(
@@ -3392,7 +3408,7 @@ class Recomputed:
             least = sum(abs(together - train - test) for train, test, together in near) / 2
             mine = {"off_centre": max(round(away), math.ceil(least)) / told["train_rows"]}
             mine["confirmed"] = sum(one["held_out"]["confirmed"] for one in clusters)
-            mine |= {"merged": asked["n_clusters"] - len(clusters)}
+            mine |= {"merged": 0 if made["method"] == "named places" else asked["n_clusters"] - len(clusters)}
             mine["inertia_ratio"] = made["inertia"] / told["kmeans"]["inertia"]
             mine["inertia"] = made["inertia_ratio"] * told["logan"]["inertia"] / told["logan"]["inertia_ratio"]
             self.each("local bias", where, made, **mine)
@@ -3426,10 +3442,9 @@ class Recomputed:
             raise Skip("clusters of rows by a file of embeddings, or by areas under the curve")
         table, wanted = self.table, groups["positive"] or bias["positive"]
         label, said = (table.positive(groups[x] or bias[x], wanted) for x in ("label", "prediction"))
-        known = ~np.isnan(label + said) & table.known(asked["group"])
+        named = asked.get("places")  # a column whose values are the places: nothing is searched
+        known = ~np.isnan(label + said) & table.known(asked["group"], *([named] if named else []))
         train, test = ((self.sample(x) if self.drawn else x) & known for x in (self.train, self.test))
-        if train.sum() > 4 * 8_192:
-            raise Skip("clusters of so many rows that the search starts on some of them")
         value = {
             "accuracy": label == said,
             "tpr": np.where(label == 1, said, -1),
@@ -3438,17 +3453,24 @@ class Recomputed:
         value = np.where(known, value[asked["metric"]], -1).astype(int)
         code = np.select([table.among(asked["group"], [one]) for one in told["groups"]], range(len(told["groups"])), -1)
         test &= code >= 0
-        features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
-        x = as_points(*encoded(table, asked["embeddings"] or features, train), train)
-        given = x[:, train], code[train], value[train], len(told["groups"]), asked
-        search = table.again(LocalClusters, *given)
         self.cells(
             "local_bias.everywhere",
             told["everywhere"],
             [(code[x], value[x], np.zeros(x.sum(), int)) for x in (train, test)],
             0,
         )
-        for method in ("kmeans", "logan"):
+        if named:
+            for c, one in enumerate(told["logan"]["clusters"]):
+                inside = [x & table.among(named, [one["name"]]) for x in (train, test)]
+                parts = [(code[x], value[x], np.full(x.sum(), c)) for x in inside]
+                self.cells(f"local_bias.logan.clusters[{c}]", one, parts, c, parts)
+        if train.sum() > 4 * 8_192:
+            raise Skip("clusters of so many rows that the search starts on some of them")
+        features = [one["name"] for one in self.report["data"]["columns"] if one["role"] == "feature"]
+        x = as_points(*encoded(table, asked["embeddings"] or features, train), train)
+        given = x[:, train], code[train], value[train], len(told["groups"]), asked
+        search = table.again(LocalClusters, *given)
+        for method in ("kmeans",) if named else ("kmeans", "logan"):
             made, (labels, _, into, inertia) = told[method], search.found[method]
             nearest = search.nearest(x[:, train], method), search.nearest(x[:, test], method)
             mine = {"inertia": inertia, "off_centre": (nearest[0] != labels).mean()}

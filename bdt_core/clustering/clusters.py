@@ -158,9 +158,9 @@ class Clusters(AuditPart):
         DataError
             A column is missing, or holds something else than in the audit.
         """
-        frame = handed_over(frame)
-        labels = self.labels(self._typed(frame))
-        return pd.DataFrame({one.label: labels == one.label for one in self.train}, index=frame.index)
+        typed = self._typed(handed_over(frame))
+        labels = self.labels(typed)
+        return pd.DataFrame({one.label: labels == one.label for one in self.train}, index=typed.index)
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         names = ["train_rows", "train_mean", "train_gap"]

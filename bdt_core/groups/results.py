@@ -80,6 +80,5 @@ class GroupsFound(AuditPart):
         DataError
             A column is missing, or not numeric where it was.
         """
-        frame = handed_over(frame)
-        typed = self._typed(frame)
-        return pd.DataFrame({one.words: one.members(typed) for one in self._confirmed}, index=frame.index)
+        typed = self._typed(handed_over(frame))
+        return pd.DataFrame({one.words: one.members(typed) for one in self._confirmed}, index=typed.index)

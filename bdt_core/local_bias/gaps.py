@@ -128,7 +128,7 @@ def find_audited_local_bias(train: Rows, test: Rows, section: LocalBiasSection) 
     """
     embeddings = None
     if isinstance(section.embeddings, str):
-        embeddings = read_embeddings(section.embeddings, train.rows)
+        embeddings = read_embeddings(section.embeddings, train.rows // train.spec.source.times)
     settings = LocalBiasSettings(
         group=section.group,
         embeddings=tuple(section.embeddings) if isinstance(section.embeddings, list) else section.embeddings,

@@ -8,7 +8,8 @@ from bdt_core.errors import DataError
 from bdt_core.proposal.measured import chosen
 from bdt_core.proposal.proposal import Proposal, Role, look_at, proposed
 from bdt_core.spec import AuditSpec, Features, Source
-from bdt_core.table.frames import AnyTable
+from bdt_core.table.frames import AnyTable, handed_over
+from bdt_core.table.stacking import stacked_by_source
 
 
 def with_proposed_roles(spec: AuditSpec, table: Source | AnyTable) -> tuple[AuditSpec, Proposal | None]:
@@ -47,6 +48,8 @@ def with_proposed_roles(spec: AuditSpec, table: Source | AnyTable) -> tuple[Audi
         bias = spec.bias_variable
         measured = (bias.column, bias.label, bias.prediction, bias.query)
         also = [*said, *(name for name in measured if name is not None)]
+        if spec.source.stacked is not None and not isinstance(table, Source):
+            table = stacked_by_source(handed_over(table), spec.source.stacked, spec.source.described)
         seen = look_at(table, also, spec.features.at_most)
         known = {name: role for name, role in said.items() if name in seen.columns}
         if any(name not in seen.columns for name in measured if name is not None):

@@ -278,7 +278,7 @@ class FindingList(Shown, Plotted, tuple[Finding, ...]):
             for number, one in enumerate(self, 1)
             if one.embeddings is None
         }
-        return pd.DataFrame(inside, index=frame.index)
+        return pd.DataFrame(inside, index=typed.index)
 
     def _glance(self) -> tuple[str, pd.DataFrame]:
         columns = ["who", "rows", "mean_inside", "mean_outside", "low", "found_by"]

@@ -169,7 +169,7 @@ def _features(spec: AuditSpec) -> tuple[pd.DataFrame, list[str], list[str]] | No
     from bdt_core.table.sources import as_source_reads_it
 
     source = spec.source
-    if source.path is None or (source.partition is None and source.names_a_part):
+    if source.path is None or source.stacked is not None or (source.partition is None and source.names_a_part):
         return None
     path = filled(source.path, source, "source.path", is_pattern=True)
     with hiding_secrets(source.path):

@@ -126,9 +126,9 @@ def memory_plan(spec: AuditSpec) -> MemoryPlan:
 
 
 def _choice(spec: AuditSpec) -> Choose | None:
-    """Says which columns of the source are read: those at which the audit looks; all where another table is joined."""
-    arrays = spec.source.arrays
-    return None if spec.source.join is not None else lambda names: looked_at([*names, *arrays], spec)
+    """Says which columns of the source are read: those at which the audit looks; all where others are made of them."""
+    arrays, makes_others = spec.source.arrays, spec.source.join is not None or spec.source.stacked is not None
+    return None if makes_others else lambda names: looked_at([*names, *arrays], spec)
 
 
 def table_in_shards(

@@ -39,7 +39,7 @@ from bdt_core.spec.language import LANGUAGES
 from bdt_core.spec.production import AlertSeverity, HistorySection, Inbox, PartitionBy
 from bdt_core.spec.reading import json_schema, load_spec, parse_spec, resolve_paths
 from bdt_core.spec.section import Value
-from bdt_core.spec.source import Join, Source, TableSource
+from bdt_core.spec.source import Join, Source, Stacked, TableSource
 
 __all__ = [
     "GATE_METRICS",
@@ -81,6 +81,7 @@ __all__ = [
     "SliceSearch",
     "Source",
     "Split",
+    "Stacked",
     "TableSource",
     "Value",
     "WorstGroupLimit",

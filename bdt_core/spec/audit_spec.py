@@ -131,6 +131,17 @@ class BiasVariable(SpecSection):
         ),
     )
 
+    @field_validator("label", "prediction", mode="before")
+    @classmethod
+    def _is_one_column(cls, column: Any) -> Any:
+        if isinstance(column, list):
+            raise ValueError(
+                "name one column; where each row has several labels, each with its own prediction, "
+                '"source.stacked" makes a row of each, as in stacked: {by: object, rows: {chair: {there: chair, said: '
+                "chair_said}, dog: {there: dog, said: dog_said}}}, and one column of all labels"
+            )
+        return column
+
     @field_validator("better", mode="before")
     @classmethod
     def _is_answered(cls, better: Any) -> Any:
@@ -981,6 +992,23 @@ class AuditSpec(SpecSection):
             )
         if self.schedule is not None and (self.inbox or (self.partition_by and self.partition_by.dynamic)):
             raise ValueError('a "schedule" needs all data at once, or parts by time; other parts come when they come')
+        return self
+
+    @model_validator(mode="after")
+    def _labels_of_a_row_stay_together(self) -> AuditSpec:
+        stacked = self.source.stacked
+        if stacked is None:
+            return self
+        if self.split.key is None:
+            raise ValueError(
+                '"source.stacked" makes several rows of each row of the table, and these belong together: name the '
+                'column that says whose they are in "split.key", such as the number of the image'
+            )
+        if self.split.key in {stacked.by, *stacked.columns, *stacked.parts}:
+            raise ValueError(
+                f'"split.key" names "{self.split.key}", by which rows that "source.stacked" makes of one would part: '
+                "name a column that is the same for all labels of a row"
+            )
         return self
 
     @model_validator(mode="after")

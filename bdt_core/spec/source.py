@@ -192,6 +192,49 @@ class Join(TableSource):
         return self
 
 
+class Stacked(SpecSection):
+    """Several labels of each row, which become rows of their own."""
+
+    by: str = Field(
+        min_length=1, description="Name of the column that is made, which says of each row which label it is of."
+    )
+    rows: dict[str, dict[str, str]] = Field(
+        min_length=1,
+        description=(
+            "By label: the columns that are made, and the columns of the table that they are made of: "
+            "{chair: {there: chair, said: chair_said}, dog: {there: dog, said: dog_said}}."
+        ),
+    )
+
+    @property
+    def labels(self) -> list[str]:
+        """The labels, by their names."""
+        return sorted(self.rows)
+
+    @property
+    def columns(self) -> list[str]:
+        """The columns that are made beside `by`."""
+        return sorted(next(iter(self.rows.values())))
+
+    @property
+    def parts(self) -> frozenset[str]:
+        """The columns of the table that they are made of."""
+        return frozenset(part for of_label in self.rows.values() for part in of_label.values())
+
+    @model_validator(mode="after")
+    def _labels_have_the_same_columns(self) -> Stacked:
+        for label, of_label in self.rows.items():
+            if not of_label or sorted(of_label) != self.columns:
+                raise ValueError(
+                    f'"rows" makes the columns {", ".join(self.columns) or "(none)"} of one label and '
+                    f'{", ".join(sorted(of_label)) or "(none)"} of "{label}": name the same for every label'
+                )
+        for name in (self.by, *self.columns):
+            if name in self.parts or (name == self.by and name in self.columns):
+                raise ValueError(f'"{name}" would be two columns: call the one that is made by another name')
+        return self
+
+
 class Source(TableSource):
     """Where the table is, and what is set beside it."""
 
@@ -219,6 +262,13 @@ class Source(TableSource):
             "another column, {born: decided}. Dates that are not named are numbers of years, such as 2026.08."
         ),
     )
+    stacked: Stacked | None = Field(
+        None,
+        description=(
+            "Several labels of each row, such as 26 objects in an image, each with its own prediction: a row for each. "
+            "The rows of an image belong together: split.key names them."
+        ),
+    )
     parameters: dict[str, str] = Field({}, description="Values for :name in queries, given to the database apart.")
 
     @property
@@ -232,6 +282,11 @@ class Source(TableSource):
         """The table's place, as reports name it."""
         place = f"asset {self.asset}" if self.asset else super().in_reports
         return place if self.partition is None else place.replace("{partition}", self.partition)
+
+    @property
+    def times(self) -> int:
+        """How often each row of the table is counted: once, or once for each of its labels."""
+        return 1 if self.stacked is None else len(self.stacked.rows)
 
     @property
     def names_a_part(self) -> bool:

@@ -13,7 +13,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError, did_you_mean
-from bdt_core.spec import Source
+from bdt_core.spec import Source, Stacked
 from bdt_core.table.ages import columns_needed, notes_on_ages, refuse_unknown, with_ages
 from bdt_core.table.column_types import Choose, Dtype, conformed, holding_missing, stacked
 from bdt_core.table.databases import QueryTable
@@ -25,6 +25,7 @@ from bdt_core.table.named_files import hiding_secrets
 from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 from bdt_core.table.source_size import SourceSize, measure_source
 from bdt_core.table.source_tables import arrays_beside, joined_table, main_table, refuse_unfit
+from bdt_core.table.stacking import notes_on_stacking, refuse_unstackable, stacked_dtypes, with_stacked_rows
 
 __all__ = ["Batches", "SourceSize", "measure_source", "open_batches"]
 
@@ -61,8 +62,8 @@ def open_batches(
     keep : bool, default False
         Keep in memory what has to be read for the types, so that it is read once.
     choose : callable, optional
-        Says which columns are read, by the names of all; where these are known only with all values, or another table
-        is joined, all are read.
+        Says which columns are read, by the names of all; where these are known only with all values, another table is
+        joined, or rows are stacked, all are read.
 
     Raises
     ------
@@ -85,13 +86,15 @@ def open_batches(
     source = source if isinstance(source, Source) else Source(path=str(source))
     with ExitStack() as stack:
         table = stack.enter_context(main_table(source))
-        if choose is not None and source.join is None and isinstance(table, FilesTable):
+        labels = source.stacked
+        read = columns if labels is None else None
+        if choose is not None and source.join is None and labels is None and isinstance(table, FilesTable):
             header = table.header()
-            columns = columns if header is None else choose([*header, *source.arrays])
+            read = read if header is None else choose([*header, *source.arrays])
         key = [] if source.join is None else source.join.key
         keys = [key] if isinstance(key, str) else key
-        beside = columns_needed(source.ages, () if columns is None else columns)
-        table.settle(None if columns is None else {*columns, *beside, *keys}, keep)
+        beside = columns_needed(source.ages, () if read is None else read)
+        table.settle(None if read is None else {*read, *beside, *keys}, keep)
         arrays = arrays_beside(source)
         for path in source.arrays.values():
             stack.enter_context(hiding_secrets(path))
@@ -103,28 +106,39 @@ def open_batches(
         all_dtypes = dtypes | (join.columns if join is not None else {})
         refuse_unfit(source, table.rows, len(all_dtypes))
         refuse_unknown(source.ages, all_dtypes, source.described)
-        chosen = _selected(list(all_dtypes), columns, source.described)
+        chosen = _selected(list(all_dtypes), read, source.described)
         taken = {*chosen, *beside}
         given = {name: one for name, one in all_dtypes.items() if name in taken}
         if join is not None and not any(name in join.columns for name in given):
             join = None
         ages = {name: one for name, one in source.ages.items() if name in chosen}
+        names = list(all_dtypes)
+        notes = (table.notes if join is None else table.notes + join.notes) + notes_on_ages(ages)
+        if labels is not None:
+            refuse_unstackable(labels, names, source.described)
+            names = list(stacked_dtypes(labels, all_dtypes))
+            notes += notes_on_stacking(labels, table.rows)
         batches = Batches(
-            rows=table.rows,
+            rows=table.rows * source.times,
             dtypes={},
             batch_rows=batch_rows,
-            names=list(all_dtypes),
+            names=names,
             _name=source.described,
             _table=table,
             _given=given,
             _arrays=[one for one in arrays if one.column in given or one.column in keys],
             _join=join,
             _ages=ages,
-            _notes=(table.notes if join is None else table.notes + join.notes) + notes_on_ages(ages),
+            _stacked=labels,
+            _notes=notes,
         )
         if join is not None and join.depends_on_gaps and batches.lacks_matches():
             given.update({name: holding_missing(one) for name, one in join.columns.items() if name in given})
-        batches.dtypes.update({name: np.dtype(np.float64) if name in ages else given[name] for name in chosen})
+        dtypes = {name: np.dtype(np.float64) if name in ages else given[name] for name in chosen}
+        if labels is not None:
+            made = stacked_dtypes(labels, dtypes)
+            dtypes = {name: made[name] for name in _selected(names, columns, source.described)}
+        batches.dtypes.update(dtypes)
         if source.clean:
             batches.clean()
         batches._open = stack.pop_all()
@@ -142,7 +156,7 @@ class Batches:
     dtypes : dict of str to dtype of pandas
         Of each column that is read, in order; the same in each batch.
     batch_rows : int
-        Rows of each batch but the last.
+        Rows of each batch but the last; fewer where rows are stacked, whose labels stay together.
     names : list of str
         All columns of the table, whether they are read or not.
     """
@@ -157,6 +171,7 @@ class Batches:
     _arrays: list[ArrayBeside] = field(default_factory=list)
     _join: JoinedTable | None = None
     _ages: dict[str, str] = field(default_factory=dict)
+    _stacked: Stacked | None = None
     _notes: ReadingNotes = NO_NOTES
     _spellings: dict[str, dict[str, str]] = field(default_factory=dict)
     _open: ExitStack = field(default_factory=ExitStack)
@@ -176,7 +191,9 @@ class Batches:
 
     def __iter__(self) -> Iterator[pd.DataFrame]:
         for joined in self._joined():
-            frame = _with_attrs(with_ages(joined, self._ages)[list(self.dtypes)], joined.attrs)
+            aged = with_ages(joined, self._ages)
+            whole = aged if self._stacked is None else with_stacked_rows(aged, self._stacked)
+            frame = _with_attrs(whole[list(self.dtypes)], joined.attrs)
             changed = {name: respelled(frame[name], one) for name, one in self._spellings.items()}
             yield _with_attrs(frame.assign(**changed), frame.attrs) if changed else frame
 
@@ -208,6 +225,7 @@ class Batches:
             or self._join is not None
             or self._spellings
             or self._ages
+            or self._stacked is not None
             or not isinstance(self._table, FilesTable)
         ):
             return None
@@ -222,17 +240,23 @@ class Batches:
         """Batches of the table with its arrays beside it, before anything is joined."""
         arrays = [one for one in self._arrays if one.column in names]
         read = 0
-        for frame in _exactly(self.batch_rows, self._table.pieces(names)):
+        for frame in _exactly(max(1, self.batch_rows // self._times), self._table.pieces(names)):
             first, read = read, read + len(frame)
             self._refuse_changed(read, at_end=False)
             yield frame.assign(**{one.column: one.values(first, len(frame)) for one in arrays}) if arrays else frame
         self._refuse_changed(read, at_end=True)
 
+    @property
+    def _times(self) -> int:
+        """Rows that are made of each row of the source."""
+        return 1 if self._stacked is None else len(self._stacked.rows)
+
     def _refuse_changed(self, read: int, at_end: bool) -> None:
-        if read > self.rows or (at_end and read < self.rows):
+        rows = self.rows // self._times
+        if read > rows or (at_end and read < rows):
             raise SourceError(
-                f"{self._name} changed while it was being read: it had {self.rows:,} rows at first and now has "
-                f"{'more' if read > self.rows else f'{read:,}'}. Start again when it is complete."
+                f"{self._name} changed while it was being read: it had {rows:,} rows at first and now has "
+                f"{'more' if read > rows else f'{read:,}'}. Start again when it is complete."
             )
 
 

@@ -76,7 +76,8 @@ def measure_source(source: Any, choose: Choose | None = None) -> SourceSize:
     if source.join is not None:
         with other_table(source.join, source) as other:
             size = _together(size, _size(other, None))
-    return size
+    rows, room = (None if one is None else one * source.times for one in (size.rows, size.estimated_bytes))
+    return replace(size, rows=rows, estimated_bytes=room)
 
 
 def _size(table: FilesTable | QueryTable, choose: Choose | None) -> SourceSize:

@@ -16,6 +16,7 @@ from bdt_core.table.frames import handed_over
 from bdt_core.table.joining import JOINED
 from bdt_core.table.levels import cleaned
 from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.stacking import stacked_by_source
 
 __all__ = ["JOINED", "as_frame", "as_source_reads_it", "read_table"]
 
@@ -88,12 +89,12 @@ def as_frame(table: Any) -> pd.DataFrame:
 def as_source_reads_it(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
     """A table in memory, whoever has read it, as the source would be.
 
-    Texts of dates are dates, dates of birth ages and levels cleaned, if the source says so.
+    Texts of dates are dates, dates of birth ages, several labels rows and levels cleaned, if the source says so.
 
     Raises
     ------
     SourceError
-        `source.ages` does not fit the table.
+        `source.ages` or `source.stacked` does not fit the table.
     """
     frame = with_dates(handed_over(frame))
     known = ReadingNotes.of(frame.attrs)
@@ -105,4 +106,6 @@ def as_source_reads_it(frame: pd.DataFrame, source: Source) -> pd.DataFrame:
         attrs = (known + notes_on_ages(ages)).beside(frame.attrs)
         frame = with_ages(frame, ages)
         frame.attrs = attrs
+    if source.stacked is not None:
+        frame = stacked_by_source(frame, source.stacked, source.described)
     return cleaned(frame) if source.clean else frame

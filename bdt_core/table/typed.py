@@ -41,7 +41,8 @@ def typed_as_audited(
     Returns
     -------
     DataFrame
-        With the rows of `frame`, numbered from 0.
+        With the rows and the index of `frame`; where ``source.stacked`` names columns of it, each row stands there once
+        for each label.
 
     Raises
     ------
@@ -52,7 +53,10 @@ def typed_as_audited(
     read = named
     if not as_read:
         ages = {name: one for name, one in spec.source.ages.items() if name in named.columns}
-        read = as_source_reads_it(named, spec.source.model_copy(update={"ages": ages}))
+        stacked = spec.source.stacked
+        if stacked is not None and stacked.parts.isdisjoint(named.columns):
+            stacked = None
+        read = as_source_reads_it(named, spec.source.model_copy(update={"ages": ages, "stacked": stacked}))
     kinds = {one.name: one.kind for one in columns}
     typed = {}
     for name in read.columns:
@@ -68,4 +72,5 @@ def typed_as_audited(
             if needed is not None and needed not in read.columns:
                 raise DataError(f'There is no column "{needed}". {did_you_mean(needed, read.columns)}')
         typed[BIAS_VARIABLE] = pd.Series(bias_variable(read, spec.bias_variable).y)
-    return pd.DataFrame(typed, copy=False)
+    every = pd.DataFrame(typed, copy=False)
+    return every.set_axis(frame.index.repeat(len(every) // max(len(frame), 1)), axis="index")

@@ -294,7 +294,8 @@ def type_rows(
     problems = {name: one.problem for name, one in every.items() if one.problem is not None}
     without_match = int(join.get("without_match", 0))
     if spec.local_bias is not None and isinstance(spec.local_bias.embeddings, str):
-        typed[ROW] = np.arange(first, first + len(frame), dtype=np.float64)  # embeddings are read by it
+        numbers = np.arange(first, first + len(frame)) // spec.source.times
+        typed[ROW] = numbers.astype(np.float64)  # embeddings are read by it
     reading = ReadingNotes.of(frame.attrs)
     facts = TableFacts(columns, kinds, problems, outcome.facts, without_match, join, no_key, reading)
     return pd.DataFrame(typed, copy=False), roles, facts

@@ -73,13 +73,14 @@ def write_members(result: AuditResult, stream: TextIO, path: Path, *, by_number:
         The source has other rows now.
     """
     spec = result.test.spec
+    labels = () if spec.source.stacked is None else (spec.source.stacked.by,)
     rows = lines = 0
     with open_batches(spec.source) as batches:
         if spec.bias_variable.is_of_places:
             batches.batch_rows = max(batches.rows, 1)  # a list must not end with a batch
         for batch in batches:
             members = result.members(batch, as_read=True)
-            members = members.astype(int)
+            members = members.astype({name: int for name in members.columns if name not in labels})
             key = None if by_number else spec.split.key
             values = range(rows + 1, rows + len(batch) + 1) if key is None else batch[key].to_numpy()
             members.insert(0, ROW if key is None else key, values)

@@ -55,6 +55,7 @@ CASES: dict[str, Any] = {
         "bad_rows": "leave_out",
         "clean": True,
         "ages": {"born": "2026-01-31"},
+        "stacked": {"by": "year", "rows": {"2025": {"error": "error_25"}, "2026": {"error": "error_26"}}},
         "arrays": {"prediction": "p.npy"},
         "partition": "2026-01-31",
         "parameters": {"region": "north"},
@@ -200,6 +201,7 @@ _NUMBERS = {"favourable": "positive", "bias_variable": DERIVED | {"derive": "abs
 NEEDED: dict[str, dict[str, Any]] = {
     "partition_by": _PARTS, "inbox": _PARTS, "local_bias": _OUTCOMES, "mitigation": _OUTCOMES,
     "automation": {"source": {"asset": "scored"}}, "characteristics": _OUTCOMES, "groups": _NUMBERS,
+    "source": {"split": {"key": "person"}},
     "reference": {**_OUTCOMES, "protected": ["sex"]}, "history": {**_OUTCOMES, "protected": ["sex"]},
 }  # fmt: skip
 

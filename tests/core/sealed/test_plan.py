@@ -27,6 +27,9 @@ BASE: dict[str, Any] = {
 QUERY = {"sql": "select * from loans", "database": "${LOANS}"}
 JOIN = {"path": "labels.csv", "key": "id"}
 PLACES = {"derive": "top_k", "prediction": "score"}
+STACKED = {"by": "year", "rows": {one: {name: f"{name}_{one}" for name in ("repaid", "granted")} for one in "12"}}
+OF_LABELS = {"source": {"path": "loans.csv", "stacked": STACKED}}
+BY_PERSON = {"split": {"key": "person"}}
 LOCAL = {"group": "race"}
 THRESHOLDS = {"group": "race", "score": "risk"}
 NUMBERS = {"numbers": True, "label": "grade", "prediction": "predicted"}
@@ -60,6 +63,8 @@ VARIANTS: dict[str, tuple[dict[str, Any], Any]] = {
     "source.partition": (PARTS, "2026-01-31"),
     "source.clean": ({}, True),
     "source.ages": ({}, {"born": "2026-01-31"}),
+    "source.stacked.by": (BY_PERSON | OF_LABELS, "loan"),
+    "source.stacked.rows": (BY_PERSON | OF_LABELS, {"1": STACKED["rows"]["1"]}),
     "source.parameters": ({"source": QUERY}, {"year": "2026"}),
     "bias_variable.column": ({"bias_variable": {"column": "fined"}}, "checked"),
     "bias_variable.derive": ({}, "false_positive"),
