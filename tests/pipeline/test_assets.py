@@ -74,8 +74,17 @@ def test_numbers_that_plot_over_time_are_floats(compas: Compas) -> None:
     assert tested["low in points"] < tested["difference in points"] < tested["high in points"]
     assert isinstance(tested["p_value"], float)
     report = metadata_of(compas[1], "compas", "bias_report")
-    assert report["difference"] == document["gate"][0]["difference"]
-    assert report["limit"] == 0.05
+    assert report["difference in points"] == round(100 * document["gate"][0]["difference"], 1)
+    assert report["limit in points"] == 5.0
+
+
+def test_no_number_has_more_digits_than_the_report_says(compas: Compas) -> None:
+    shown = {f"{one}: {name}": value for one in ASSETS for name, value in metadata_of(compas[1], "compas", one).items()}
+    for check in compas[0].get_asset_check_evaluations():
+        shown |= {f"{check.check_name}: {name}": one.value for name, one in check.metadata.items()}
+    floats = {name: value for name, value in shown.items() if isinstance(value, float)}
+    assert {"train_data: mean in percent", "worst_slice: limit in points", "bias_gate: p_value"} <= floats.keys()
+    assert {name: x for name, x in floats.items() if x != round(x) and x != float(f"{x:.3g}")} == {}
 
 
 def test_the_pictures_show_what_the_demonstration_shows(compas: Compas) -> None:
