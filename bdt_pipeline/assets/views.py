@@ -360,7 +360,11 @@ def _means_and_shares(result: FeatureDifferences) -> list[list[str]]:
 def report(
     document: dict[str, Any], files: Mapping[str, UPath], served: str | None = None, lacks: Sequence[str] = ()
 ) -> Metadata:
-    """The verdict, the first page, the whole report with its figures, where its files are, and what those lack."""
+    """Where it is served, the verdict, the first page, the whole report with its figures, what its files lack, and at
+    the end where these are: paths of the server, which nobody opens at another computer.
+
+    Dagster sorts the names: what anybody can open stands first by its name, too.
+    """
     from bdt_core.report.markdown import render_first_page, render_markdown
     from bdt_core.report.printed import printed
     from bdt_core.sentences import with_sentences
@@ -368,15 +372,15 @@ def report(
     safe = printed(document)  # the same object as the forms print: they share page and figures
     document = dict(with_sentences(document))
     return {
+        **({} if served is None else {"address of the report": dg.MetadataValue.url(served)}),
         "verdict": document["verdict"]["verdict"],
         "first page": dg.MetadataValue.md(render_first_page(safe)),
         "report": dg.MetadataValue.md(render_markdown(safe, figures=True)),
-        **({} if served is None else {"report (served)": dg.MetadataValue.url(served)}),
         **{title: figure(safe, name, title) for name, title in _FIGURES.items()},
-        **{f"report ({path.suffix.lstrip('.')})": _link(path) for path in files.values()},
         **({"what the files lack": listed(lacks)} if lacks else {}),
         **gate_metadata(document),
         "warnings": listed(document["warnings"]),
+        **{say("where {as_is} is", as_is=AsItIs(path.name)): _link(path) for path in files.values()},
     }
 
 
