@@ -889,7 +889,9 @@ def overview(
     language: Annotated[str, typer.Option(help="Language of the page: en or nl.")] = "en",
     listen: Annotated[
         str | None,
-        typer.Option(metavar="HOST:PORT", help="Serve the page, and the metrics as /metrics, until Ctrl-C."),
+        typer.Option(
+            metavar="HOST:PORT", help="Serve the page, the reports, and the metrics as /metrics, until Ctrl-C."
+        ),
     ] = None,
     verbose: Verbose = False,  # noqa: ARG001 - _reported reads it
 ) -> None:
@@ -905,8 +907,9 @@ def overview(
     answer = show_overview(storage, out or [], language)
     if listen is not None:
         from bdt_pipeline.local_page.serving import serve_overview
+        from bdt_pipeline.resources.served_reports import address_of_reports
 
-        serve_overview(listen, answer)
+        serve_overview(listen, answer, address_of_reports())
 
 
 @app.command()

@@ -11,12 +11,13 @@ Tone = Literal["", "harm", "good", "muted"]
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell of a table: its text, a smaller line below, and a tag behind it."""
+    """One cell of a table: its text, a smaller line below, and a tag behind it; on web pages a link."""
 
     text: str
     note: str = ""
     tag: str = ""
     tone: Tone = ""
+    link: str = ""
 
 
 @dataclass(frozen=True)

@@ -30,6 +30,8 @@ class KnownAudit:
         What all its batches show together.
     due : datetime or None
         When the next look is due, by the specification's `freshness_hours` or `schedule`.
+    page : str or None
+        Of that report, within an address at which the storage is served; None where it lies elsewhere.
     """
 
     name: str
@@ -38,6 +40,7 @@ class KnownAudit:
     look: LookOfHistory | None
     history: History | None
     due: datetime.datetime | None
+    page: str | None = None
 
     @property
     def looked(self) -> datetime.datetime | None:

@@ -39,6 +39,8 @@ class OverviewRow(Part):
     due : str or None
         When the next look is due.
     overdue : bool
+    report : str or None
+        Address of the report that the last look left.
     """
 
     name: str
@@ -49,10 +51,11 @@ class OverviewRow(Part):
     over_time: tuple[Text, ...]
     due: str | None
     overdue: bool
+    report: str | None
 
     @classmethod
-    def of(cls, audit: KnownAudit, now: datetime.datetime) -> OverviewRow:
-        """What is known of an audit, at a time."""
+    def of(cls, audit: KnownAudit, now: datetime.datetime, reports: str | None) -> OverviewRow:
+        """What is known of an audit, at a time, where its storage is served at an address."""
         sentence: Text | None = None
         limits: Sequence[LimitOfLook] = ()
         if audit.look is not None:
@@ -70,6 +73,7 @@ class OverviewRow(Part):
             over_time=tuple(finding.sentence for finding in findings if not finding.passed),
             due=_day(audit.due),
             overdue=audit.due is not None and audit.due < now,
+            report=None if None in (reports, audit.page) or audit.look is not None else f"{reports}/{audit.page}",
         )
 
 
@@ -92,7 +96,9 @@ class Overview(Part):
         return sum(audit.verdict == verdict for audit in self.audits)
 
 
-def overview_as_page(audits: Sequence[KnownAudit], now: datetime.datetime, language: str = "en") -> SectionPage:
+def overview_as_page(
+    audits: Sequence[KnownAudit], now: datetime.datetime, language: str = "en", reports: str | None = None
+) -> SectionPage:
     """The page, which has all forms.
 
     Parameters
@@ -101,8 +107,10 @@ def overview_as_page(audits: Sequence[KnownAudit], now: datetime.datetime, langu
     now : datetime
     language : str
         Of the readers.
+    reports : str, optional
+        Address at which the storage is served, without a slash at its end: each last look is a link to its report.
     """
-    rows = sorted((OverviewRow.of(audit, now) for audit in audits), key=_rank)
+    rows = sorted((OverviewRow.of(audit, now, reports) for audit in audits), key=_rank)
     overview = Overview(time=f"{now:%Y-%m-%d %H:%M} UTC", audits=tuple(rows))
     section = read_in(language, "overview", say=sayings(language), overview=overview)
     assert section is not None  # it always has a title

@@ -14,7 +14,7 @@ has:
     a list; names and what they stand for where every item begins with ``**name**``;
 ``Table: caption``
     and a table below it. Columns of numbers are set to the right (``---:``); in a cell ``*small*`` is the line below,
-    ```tag``` a tag behind the text, and ``[text](harm)`` has a tone;
+    ```tag``` a tag behind the text, ``[text](harm)`` has a tone, and ``[text]({{ address }})`` leads to an address;
 ``![what is seen](name)``
     a figure, and its caption in the next line;
 four spaces
@@ -34,6 +34,7 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, lru_cache
 from typing import TYPE_CHECKING, Any, cast
+from urllib.parse import unquote
 
 from bdt_core.report.blocks import (
     Block,
@@ -270,9 +271,9 @@ class _Reader:
         return Table(caption, tuple(columns), tuple(map(tuple, rows)) if rows and rows[0] else ())
 
     def _cell(self, children: Sequence[Token]) -> Cell:
-        """A cell's text, the smaller line, the tag, and its tone."""
+        """A cell's text, the smaller line, the tag, its tone, and where it leads."""
         parts: dict[str, list[Token]] = {"text": [], "note": [], "tag": []}
-        tone, part = "", "text"
+        tone, link, part = "", "", "text"
         for token in children:
             match token.type:
                 case "em_open":
@@ -280,12 +281,13 @@ class _Reader:
                 case "em_close":
                     part = "text"
                 case "link_open":
-                    tone = str(token.attrs["href"])
+                    leads_to = unquote(str(token.attrs["href"]))  # Markdown has quoted the place of a value
+                    link, tone = (self._put(leads_to), tone) if _PLACE.fullmatch(leads_to) else (link, leads_to)
                 case "code_inline":
                     parts["tag"].append(token)
                 case _:
                     parts[part].append(token)
-        return Cell(**{name: self._told(one) for name, one in parts.items()}, tone=cast("Tone", tone))
+        return Cell(**{name: self._told(one) for name, one in parts.items()}, tone=cast("Tone", tone), link=link)
 
     def _text(self, inline: Token) -> str:
         return self._told(inline.children)

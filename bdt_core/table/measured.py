@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 from typing import Literal
 
-from bdt_core.inference.summaries import ValueCounts
+from bdt_core.inference.summaries import Summary, ValueCounts
 from bdt_core.spec import AuditSpec
 from bdt_core.table.persons import count_persons
 from bdt_core.table.rows import Rows
@@ -41,7 +41,6 @@ class MeasuredOutcome:
     def of(cls, table: Rows) -> MeasuredOutcome:
         """That of the audited rows of a table."""
         summary = summarise_bias_variable(table)
-        values = set(summary.present.tolist()) if isinstance(summary, ValueCounts) else None
         mean, sd = mean_and_sd(summary)
         return cls(
             spec=table.spec,
@@ -49,6 +48,12 @@ class MeasuredOutcome:
             persons=count_persons(table),
             mean=mean,
             sd=sd * math.sqrt((summary.rows - 1) / summary.rows),
-            two_valued=values is not None and len(values) <= 2,
-            unit="rate" if values is not None and values <= {0.0, 1.0} else "value",
+            two_valued=isinstance(summary, ValueCounts) and summary.present.size <= 2,
+            unit=unit_of(summary),
         )
+
+
+def unit_of(summary: Summary) -> Literal["rate", "value"]:
+    """The unit of what was summarised: that of a rate where all values are 0 and 1."""
+    is_rate = isinstance(summary, ValueCounts) and set(summary.present.tolist()) <= {0.0, 1.0}
+    return "rate" if is_rate else "value"

@@ -9,6 +9,7 @@ import dagster as dg
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.known_audits import known_audits
 from bdt_pipeline.resources.run_log import log
+from bdt_pipeline.resources.served_reports import address_of_reports
 from bdt_pipeline.resources.storage import make_folder, replacing, storage_root
 
 
@@ -57,7 +58,7 @@ def build_overview_asset(
         with clear_failures():
             root = storage_root(context.instance, storage)
             audits, remarks = known_audits(root)
-            page = overview_as_page(audits, datetime.now(UTC), language)
+            page = overview_as_page(audits, datetime.now(UTC), language, address_of_reports())
             make_folder(root / name)
             files = {
                 "page": (root / name / "overview.html", page.html()),

@@ -3,7 +3,6 @@
 from collections.abc import Mapping
 from datetime import timedelta
 from typing import Any
-from urllib.parse import quote
 
 import dagster as dg
 from upath import UPath
@@ -17,6 +16,7 @@ from bdt_pipeline.assets.looks import look_of_run
 from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.run_log import log
+from bdt_pipeline.resources.served_reports import address_of_reports, page_in
 from bdt_pipeline.resources.storage import storage_root, write_folder
 
 _OUTPUT = dg.Field(
@@ -75,10 +75,10 @@ def reported(
     output = context.op_execution_context.op_config["output"]
     findings = AuditFindings.of(results)
     folder = UPath(output) if output else _own_folder(context, audit)
+    served = None if output else _served(context, audit, folder, spec.report_url)
     with look_of_run(context, audit, spec) as look:
         document = audit.stages.build_document(findings, spec)
         document = look.end(document, findings.test, report_bytes)
-    served = None if output or spec.report_url is None else _served(context, audit, folder, spec.report_url)
     lacks: list[str] = []
     with printed_once(document):
         files = write_folder(folder, lambda local: audit.stages.write_reports(document, local, lacks.append))
@@ -97,8 +97,7 @@ def _own_folder(context: dg.AssetExecutionContext, audit: AuditAssets) -> UPath:
     return storage_root(context.instance, audit.storage) / audit.spec.name / "reports" / name
 
 
-def _served(context: dg.AssetExecutionContext, audit: AuditAssets, folder: UPath, report_url: str) -> str:
-    """The address of the page in a folder of the storage."""
-    root = storage_root(context.instance, audit.storage)
-    place = folder.path.removeprefix(root.path).strip("/")
-    return f"{expanded(report_url, 'report_url').rstrip('/')}/{quote(place)}/report.html"
+def _served(context: dg.AssetExecutionContext, audit: AuditAssets, folder: UPath, report_url: str | None) -> str | None:
+    """The address of the page in a folder of the storage; None where nobody serves that."""
+    address = address_of_reports() if report_url is None else expanded(report_url, "report_url").rstrip("/")
+    return None if address is None else f"{address}/{page_in(storage_root(context.instance, audit.storage), folder)}"

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -82,25 +82,64 @@ def figure(document: AnyDocument, name: str, title: str) -> dg.MarkdownMetadataV
     return dg.MetadataValue.md(f"![{title}](data:image/svg+xml;base64,{drawn})")
 
 
-def numbers(**values: float | int | None) -> Metadata:
-    """Numbers that plot over time; what is not there or infinite is left out."""
+def numbers(**values: words.Number) -> Metadata:
+    """Numbers that plot over time, with the digits that the report says; what is not there or infinite is left out.
+
+    Examples
+    --------
+    >>> {name: one.value for name, one in numbers(ratio=2 / 3, rows=7214, far=1234.6, high="Infinity").items()}
+    {'ratio': 0.667, 'rows': 7214.0, 'far': 1235.0}
+    """
+    return _plotted(values, lambda x: float(f"{x:.0f}" if abs(x) >= 999.5 else f"{x:.3g}"))
+
+
+def p_values(**values: words.Number) -> Metadata:
+    """p-values that plot over time, with the digits that the report says.
+
+    Examples
+    --------
+    >>> {name: one.value for name, one in p_values(p_value=0.04123, other=0.4567).items()}
+    {'p_value': 0.041, 'other': 0.46}
+    """
+    return _plotted(values, lambda p: float(f"{p:.2g}" if p < 0.095 else f"{p:.2f}"))
+
+
+def amounts(unit: str, **values: words.Number) -> Metadata:
+    """Differences that plot over time as the report says them: of rates in points, to a tenth, which the key says.
+
+    Examples
+    --------
+    >>> {name: one.value for name, one in amounts("rate", low=0.12345).items()}
+    {'low in points': 12.3}
+    """
+    if unit != "rate":
+        return numbers(**values)
+    in_points: dict[str, words.Number] = {say("{what} in points", what=of_ours(name)): x for name, x in values.items()}
+    return _plotted(in_points, lambda x: round(x * 100, 1))
+
+
+def means(unit: str, **values: words.Number) -> Metadata:
+    """Means that plot over time as the report says them: shares of people in percent, which the key says.
+
+    Examples
+    --------
+    >>> {name: one.value for name, one in means("rate", mean=0.35123, rare=0.00042).items()}
+    {'mean in percent': 35.1, 'rare in percent': 0.04}
+    """
+    if unit != "rate":
+        return numbers(**values)
+    in_percent: dict[str, words.Number] = {
+        say("{what} in percent", what=of_ours(name)): x for name, x in values.items()
+    }
+    return _plotted(in_percent, lambda x: round(x * 100, 1 if abs(x) >= 0.001 else 2))
+
+
+def _plotted(values: Mapping[str, words.Number], rounded: Callable[[float], float]) -> Metadata:
     return {
-        name: dg.MetadataValue.float(float(value))
+        name: dg.MetadataValue.float(rounded(value))
         for name, value in values.items()
         if isinstance(value, float | int) and math.isfinite(value)
     }
-
-
-def amounts(unit: str, **values: float | None) -> Metadata:
-    """Differences that plot over time as the report says them: of rates in points, to a tenth, which the key says."""
-    if unit != "rate":
-        return numbers(**values)
-    return numbers(
-        **{
-            say("{what} in points", what=of_ours(name)): None if x is None else round(x * 100, 1)
-            for name, x in values.items()
-        }
-    )
 
 
 def raw_table(frame: DataFrame, source: Source, taken: Sequence[str] = ()) -> Metadata:
@@ -142,7 +181,8 @@ def validated_table(table: Rows, read: dg.AssetKey) -> Metadata:
         _COLUMNS: _schema(types, roles),
         _LINEAGE: column_lineage(read, made_of),
         "bias variable": wording(table.spec.bias_variable).description,
-        **numbers(mean=_mean(table), **{"rows audited": table.audited_rows}),
+        **_mean(table),
+        **numbers(**{"rows audited": table.audited_rows}),
         "columns": table_of(
             ["column", "role", "kind", "missing", "distinct"],
             [
@@ -168,7 +208,8 @@ def part(table: Rows, validated: dg.AssetKey) -> Metadata:
         _ROWS: table.audited_rows,
         _COLUMNS: _schema(types),
         _LINEAGE: column_lineage(validated, {name: [name] for name in types}),
-        **numbers(mean=_mean(table), rows=table.audited_rows),
+        **_mean(table),
+        **numbers(rows=table.audited_rows),
     }
 
 
@@ -179,11 +220,13 @@ def column_lineage(before: dg.AssetKey, made_of: Mapping[str, Sequence[str]]) ->
     )
 
 
-def _mean(table: Rows) -> float:
+def _mean(table: Rows) -> Metadata:
     """Of the bias variable."""
+    from bdt_core.table.measured import unit_of
     from bdt_core.table.summaries import mean_and_sd, summarise_bias_variable
 
-    return mean_and_sd(summarise_bias_variable(table))[0]
+    summary = summarise_bias_variable(table)
+    return means(unit_of(summary), mean=mean_and_sd(summary)[0])
 
 
 def _types(table: Rows) -> dict[str, str]:
@@ -250,8 +293,8 @@ def significance(tested: ClusterSignificance) -> Metadata:
         )
     return {
         **amounts(tested.unit, difference=worst.difference, low=worst.low, high=worst.high),
+        **p_values(p_value=worst.p_value),
         **numbers(
-            p_value=worst.p_value,
             **{
                 "test rows": tested.test_rows,
                 "significant clusters": sum(bool(one.significant) for one in tested.clusters),
@@ -317,7 +360,11 @@ def _means_and_shares(result: FeatureDifferences) -> list[list[str]]:
 def report(
     document: dict[str, Any], files: Mapping[str, UPath], served: str | None = None, lacks: Sequence[str] = ()
 ) -> Metadata:
-    """The verdict, the first page, the whole report with its figures, where its files are, and what those lack."""
+    """Where it is served, the verdict, the first page, the whole report with its figures, what its files lack, and at
+    the end where these are: paths of the server, which nobody opens at another computer.
+
+    Dagster sorts the names: what anybody can open stands first by its name, too.
+    """
     from bdt_core.report.markdown import render_first_page, render_markdown
     from bdt_core.report.printed import printed
     from bdt_core.sentences import with_sentences
@@ -325,15 +372,15 @@ def report(
     safe = printed(document)  # the same object as the forms print: they share page and figures
     document = dict(with_sentences(document))
     return {
+        **({} if served is None else {"address of the report": dg.MetadataValue.url(served)}),
         "verdict": document["verdict"]["verdict"],
         "first page": dg.MetadataValue.md(render_first_page(safe)),
         "report": dg.MetadataValue.md(render_markdown(safe, figures=True)),
-        **({} if served is None else {"report (served)": dg.MetadataValue.url(served)}),
         **{title: figure(safe, name, title) for name, title in _FIGURES.items()},
-        **{f"report ({path.suffix.lstrip('.')})": _link(path) for path in files.values()},
         **({"what the files lack": listed(lacks)} if lacks else {}),
         **gate_metadata(document),
         "warnings": listed(document["warnings"]),
+        **{say("where {as_is} is", as_is=AsItIs(path.name)): _link(path) for path in files.values()},
     }
 
 
@@ -348,27 +395,27 @@ _JUDGED = (
     "slices_tested",
     "clusters_tested",
 )
-_PLOTTED = ("limit", "minimum", "maximum", "difference", "value", "low", "high", "p_value")
+_AMOUNTS = ("limit", "minimum", "maximum", "difference", "value", "low", "high")
 
 
 def gate_metadata(document: dict[str, Any]) -> Metadata:
     """The limits, and the first one's numbers so that they plot over time."""
     from bdt_core.sentences import with_sentences
+    from bdt_core.verdict.kinds import read
 
     document = dict(with_sentences(document))
     limits = document["gate"]
-    first = limits[0] if limits else {}
     unit = document["bias_variable"]["unit"]
     return {
         "verdict": document["verdict"]["verdict"],
-        **numbers(**{name: first.get(name) for name in _PLOTTED}),
+        **(_numbers_of(read(limits[0]), unit) if limits else {}),
         "limits": table_of(["check", "verdict", "limit", "found", "why"], [_limit_row(one, unit) for one in limits]),
         **_severity(document),
     }
 
 
-def limit_metadata(outcome: LimitOutcome) -> Metadata:
-    """One limit: its numbers plot over time."""
+def limit_metadata(outcome: LimitOutcome, unit: words.Unit) -> Metadata:
+    """One limit: its numbers plot over time. `unit` is the bias variable's."""
     from bdt_core.verdict import kind_of
 
     facts = kind_of(outcome).facts(outcome)
@@ -378,13 +425,21 @@ def limit_metadata(outcome: LimitOutcome) -> Metadata:
         "severity": outcome.severity or "none",
         **judged,
         **({} if "left_out" not in facts else {"not judged": listed([*map(data_cell, facts["left_out"])])}),
-        **numbers(
-            **{name: _number(facts.get(name)) for name in _PLOTTED},
-            **{
-                "smallest value that would have shown": facts.get("smallest_visible"),
-                "rows that would tell": facts.get("rows_to_settle"),
-            },
-        ),
+        **_numbers_of(outcome, unit),
+        **numbers(**{"rows that would tell": facts.get("rows_to_settle")}),
+    }
+
+
+def _numbers_of(outcome: LimitOutcome, unit: words.Unit) -> Metadata:
+    """What a limit tolerates and what was found, in the unit in which the report says them."""
+    from bdt_core.verdict import kind_of
+
+    kind = kind_of(outcome)
+    facts = kind.facts(outcome)
+    least = {"smallest value that would have shown": facts.get("smallest_visible")}
+    return {
+        **amounts(kind.unit_of(outcome, unit), **{name: facts.get(name) for name in _AMOUNTS}, **least),
+        **p_values(p_value=facts.get("p_value")),
     }
 
 
@@ -414,11 +469,6 @@ def _limit_row(limit: dict[str, Any], unit: words.Unit) -> list[str]:
     interval = [] if words.NOTHING in (low, high) else [say("[{low} to {high}]", low=low, high=high)]
     cells = allowed_cell(limit, unit), joined([value, *interval], " ")
     return [name_of_check(limit["check"]), limit["verdict"], *cells, limit["sentence"]]
-
-
-def _number(value: Any) -> float | None:
-    """A number of the document, where infinite ones are words."""
-    return None if value is None else float(value)
 
 
 def _schema(types: Mapping[str, str], roles: Mapping[str, str] | None = None) -> dg.TableSchema:

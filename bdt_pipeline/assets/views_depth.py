@@ -8,7 +8,7 @@ from bdt_core import words
 from bdt_core.metrics import LOCAL_METRICS
 from bdt_core.said import AsItIs, Column, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
-from bdt_pipeline.assets.views import Metadata, amounts, group_cell_of_text, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, amounts, group_cell_of_text, listed, means, numbers, p_values, table_of
 
 if TYPE_CHECKING:
     from bdt_core.local_bias.topics import ClusterTopic
@@ -24,7 +24,8 @@ def worst_groups(result: WorstGroups) -> Metadata:
     unit: words.Unit = "rate" if result.is_rate else "value"
     tested = worst or result.unconfirmed
     return {
-        **numbers(groups=len(result.groups), p_value=tested.p_value if tested else None),
+        **numbers(groups=len(result.groups)),
+        **p_values(p_value=tested.p_value if tested else None),
         **amounts(
             unit,
             difference=worst.difference if worst else None,
@@ -87,7 +88,8 @@ def findings(result: Findings, unit: words.Unit) -> Metadata:
 def blanks(result: Blanks, unit: words.Unit) -> Metadata:
     """Whose outcome is missing; the share and the worst case plot over time."""
     return {
-        **numbers(rows=result.rows, share=result.rows / result.of),
+        **numbers(rows=result.rows),
+        **means("rate", share=result.rows / result.of),
         **amounts(unit, **{"worst case": result.worst_case}),
         "who": result.confirmed[0].words if result.confirmed else "for nobody it is missing more often for sure",
         "groups": table_of(
@@ -235,7 +237,7 @@ def mitigation(result: Mitigation) -> Metadata:
     return {
         "status": result.status,
         **amounts("rate", **{"gap before": gap.before.estimate, "gap after": gap.after.estimate}),
-        **numbers(**{"accuracy before": right.before.estimate, "accuracy after": right.after.estimate}),
+        **means("rate", **{"accuracy before": right.before.estimate, "accuracy after": right.after.estimate}),
         "thresholds": table_of(
             ["group", "test rows", "before", "after"],
             [

@@ -111,30 +111,37 @@ def metrics(result: GroupMetrics) -> Metadata:
     for facet in result.facets:
         by = columns_cell(facet.metrics.facets)
         metadata[say("rates by {name}", name=by)] = _rates(facet, result.spec.significance.min_rows)
-        ranges = [metric for metric in facet.metrics.metrics if metric.kind == "range"]
+        ranges = [(one, _unit_of_range(one.name)) for one in facet.metrics.metrics if one.kind == "range"]
         metadata[say("ranges over {name}", name=by)] = table_of(
             ["criterion", "value", "low", "high", "p"],
             [
                 [
                     metric.name.replace("_", " "),
-                    metric.undefined_reason[0] or words.number(metric.estimate[0]),
-                    words.number(metric.low[0]),
-                    words.number(metric.high[0]),
+                    metric.undefined_reason[0] or words.size(metric.estimate[0], unit),
+                    words.size(metric.low[0], unit),
+                    words.size(metric.high[0], unit),
                     words.p_number(metric.p_value),
                 ]
-                for metric in ranges
+                for metric, unit in ranges
             ],
         )
-        metadata |= numbers(
-            **{name_of_check(f"{metric.name} by {facet.metrics.facet}"): metric.estimate[0] for metric in ranges}
-        )
+        for metric, unit in ranges:
+            metadata |= amounts(unit, **{name_of_check(f"{metric.name} by {facet.metrics.facet}"): metric.estimate[0]})
     return metadata
+
+
+def _unit_of_range(metric: str) -> words.Unit:
+    """Of a criterion's difference that of what is compared; ratios are numbers."""
+    from bdt_core.metrics import CRITERIA
+
+    criterion = CRITERIA.get(metric.removesuffix("_difference"))
+    return "value" if criterion is None else criterion.unit
 
 
 def numeric(result: GroupMetrics) -> Metadata:
     """Means, medians and errors of every group, and the largest difference as a number that plots over time."""
     from bdt_core.metrics import NUMERIC
-    from bdt_core.report.groups import rate_value
+    from bdt_core.report.groups import compared_unit, rate_value
 
     metadata: Metadata = {"notes": listed(result.notes)}
     for facet in result.facets:
@@ -155,7 +162,8 @@ def numeric(result: GroupMetrics) -> Metadata:
         for metric in known:
             values = [value for i in enough if (value := metric.estimate[i]) is not None]
             apart = max(values) - min(values) if len(values) > 1 else None
-            metadata |= numbers(**{name_of_check(f"{metric.name}_range by {facet.metrics.facet}"): apart})
+            name = name_of_check(f"{metric.name}_range by {facet.metrics.facet}")
+            metadata |= amounts(compared_unit(metric.name), **{name: apart})
     return metadata
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import base64
-import math
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -12,7 +11,7 @@ import dagster as dg
 from bdt_core import words
 from bdt_core.said import AsItIs, Numeral, joined, of_ours, say
 from bdt_core.spec.gate import name_of_check
-from bdt_pipeline.assets.views import Metadata, amounts, listed, numbers, table_of
+from bdt_pipeline.assets.views import Metadata, amounts, listed, numbers, p_values, table_of
 
 if TYPE_CHECKING:
     from bdt_core.history import HistoryFinding, LimitOverTime, Stream
@@ -69,11 +68,11 @@ def history(followed: History, batch: str, notes: Sequence[str]) -> Metadata:
         ),
         **numbers(
             **{
-                say("ratio so far: {what}", what=name_of_check(f"{one.metric} by {one.facet}")): _finite(one.value)
+                say("ratio so far: {what}", what=name_of_check(f"{one.metric} by {one.facet}")): one.value
                 for one in ratios(followed)
             }
         ),
-        **numbers(
+        **p_values(
             **{say("p, always valid: {what}", what=named(one)): one.p_value for one in streams[:_STREAMS_PLOTTED]}
         ),
     }
@@ -159,7 +158,3 @@ def _with_ends(value: str, low: str, high: str) -> str:
 def _signed(x: float, scale: float, digits: int) -> str:
     """A slope: of differences in points, to a hundredth; of ratios to a thousandth."""
     return Numeral(f"{'+' if x > 0 else words.MINUS if x < 0 else ''}{abs(x) * scale:.{digits}f}")
-
-
-def _finite(x: float | None) -> float | None:
-    return x if x is not None and math.isfinite(x) else None

@@ -10,6 +10,7 @@ import dagster as dg
 from bdt_core.said import joined, of_ours
 from bdt_core.spec import AuditSpec, GateLimit
 from bdt_core.spec.gate import KINDS_OF_LIMIT, check_names
+from bdt_core.words import Unit
 from bdt_pipeline.assets.common import AuditAssets, Context
 from bdt_pipeline.assets.results import assets_of
 from bdt_pipeline.assets.views import limit_metadata
@@ -140,18 +141,18 @@ def _judgements(
         if dg.AssetCheckKey(asset, name) not in context.op_execution_context.selected_asset_check_keys:
             continue
         with clear_failures():
-            gate = _verdict(of_run.get(name, default), results)
+            gate, unit = _verdict(of_run.get(name, default), results)
         yield dg.AssetCheckResult(
             asset_key=asset,
             check_name=name,
             passed=gate.verdict == "pass",
             severity=dg.AssetCheckSeverity.ERROR if gate.verdict == "fail" else dg.AssetCheckSeverity.WARN,
-            **in_check(gate.sentence, limit_metadata(gate), audit.say),
+            **in_check(gate.sentence, limit_metadata(gate, unit), audit.say),
         )
 
 
-def _verdict(limit: GateLimit, results: Mapping[str, Any]) -> Any:
-    """What the gate says of the limit."""
+def _verdict(limit: GateLimit, results: Mapping[str, Any]) -> tuple[Any, Unit]:
+    """What the gate says of the limit, and the unit of the bias variable, where the limit asks for it."""
     from bdt_core.table.measured import MeasuredOutcome
     from bdt_core.verdict import judge_limit
 
@@ -160,7 +161,8 @@ def _verdict(limit: GateLimit, results: Mapping[str, Any]) -> Any:
         members["outcome"] = members["significance"].outcome
     elif members["test"] is not None:
         members["outcome"] = MeasuredOutcome.of(members["test"])
-    return judge_limit(limit, SimpleNamespace(**members))
+    unit: Unit = "value" if members["outcome"] is None else members["outcome"].unit
+    return judge_limit(limit, SimpleNamespace(**members)), unit
 
 
 _RESULTS = (

@@ -14,11 +14,12 @@ from bdt_core.spec.language import LANGUAGES
 from bdt_core.words import verdict_word
 from bdt_pipeline.commands.console import REPORTS, console, show_files, show_notes, shown, write_file
 from bdt_pipeline.resources.known_audits import known_audits
+from bdt_pipeline.resources.served_reports import address_of_reports, served_file
 from bdt_pipeline.resources.storage import STORAGE_VARIABLE, storage_named
 
-_FORMS: dict[str, Callable[[Sequence[KnownAudit], str], str]] = {
-    ".html": lambda audits, language: overview_as_page(audits, datetime.now(UTC), language).html(),
-    ".prom": lambda audits, _: openmetrics(audits),
+_FORMS: dict[str, Callable[[Sequence[KnownAudit], str, str | None], str]] = {
+    ".html": lambda audits, language, reports: overview_as_page(audits, datetime.now(UTC), language, reports).html(),
+    ".prom": lambda audits, _, __: openmetrics(audits),
 }
 _SERVED = {
     "/": (".html", "text/html; charset=utf-8"),
@@ -42,14 +43,15 @@ def show_overview(storage: str | None, out: Sequence[Path], language: str) -> Ca
     Returns
     -------
     callable
-        What a server answers to a path, as it is when somebody asks, and its kind; None for a path that there is not.
+        What a server answers to a path, as it is when somebody asks, and its kind: the page, the metrics, and the files
+        of reports; None for a path that there is not.
 
     Raises
     ------
     SourceError
         No audit is known there.
     SpecError
-        An ending or the language is unknown.
+        An ending or the language is unknown, or ``BDT_REPORTS`` is no address.
     OutputError
         A file cannot be written.
     """
@@ -58,6 +60,7 @@ def show_overview(storage: str | None, out: Sequence[Path], language: str) -> Ca
     for path in out:
         if path.suffix.lower() not in _FORMS:
             raise SpecError(f"The overview is written as {' or '.join(_FORMS)}; found {path.name}.")
+    reports = address_of_reports()
     root = storage_named(storage or (None if storage_named(None) else str(REPORTS)))
     assert root is not None  # it was given
     audits, remarks = known_audits(root)
@@ -72,14 +75,14 @@ def show_overview(storage: str | None, out: Sequence[Path], language: str) -> Ca
         to.print(f"{shown(audit.name)}: {word}, {looked}, due {due}", soft_wrap=True)
     show_notes(to, remarks)
     for path in out:
-        write_file(path, _FORMS[path.suffix.lower()](audits, language).encode())
+        write_file(path, _FORMS[path.suffix.lower()](audits, language, reports).encode())
     if out:
         show_files(to, "Overview", out)
 
     def answer(path: str) -> tuple[bytes, str] | None:
         if path not in _SERVED:
-            return None
+            return served_file(root, path)
         form, kind = _SERVED[path]
-        return _FORMS[form](known_audits(root)[0], language).encode(), kind
+        return _FORMS[form](known_audits(root)[0], language, reports or "").encode(), kind
 
     return answer

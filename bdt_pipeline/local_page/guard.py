@@ -19,6 +19,8 @@ POLICY = (
 )
 STILL = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; frame-ancestors 'none'"
 """Of a page that stands for itself, and that no script is in."""
+OF_REPORT = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'"
+"""Beside the report's own policy: it is a page of nobody's, wherever it is opened."""
 _HEADERS: Mapping[str, str] = {
     "Cache-Control": "no-store",
     "Content-Security-Policy": POLICY,
@@ -82,6 +84,8 @@ class Guard:
 class ReadOnly:
     """Answers to GET and HEAD alone, by its own address alone; each answer is made anew.
 
+    Links of other pages, such as Dagster's, may lead here; none of them can read, frame or embed what is here.
+
     Parameters
     ----------
     made : callable
@@ -98,7 +102,9 @@ class ReadOnly:
         """Answer a request, or refuse it."""
         if not await is_request(scope, send):
             return
-        refused = refusal(Headers(scope=scope), scope["method"], self._hosts, "http")
+        headers = Headers(scope=scope)
+        is_link = headers.get("sec-fetch-mode") == "navigate" and headers.get("sec-fetch-dest") == "document"
+        refused = refusal(headers, scope["method"], self._hosts, "http", any_link=is_link)
         answer: Response
         if scope["method"] not in SAFE:
             answer = PlainTextResponse("Nothing can be changed here.", 405, {"Allow": ", ".join(SAFE)})
@@ -116,7 +122,8 @@ class ReadOnly:
         if made is None:
             return PlainTextResponse("There is no such page here: / is the overview, /metrics says it as numbers.", 404)
         content, kind = made
-        return Response(content, headers={"Content-Type": kind, "Content-Security-Policy": STILL})
+        policy = OF_REPORT if path.endswith("/report.html") else STILL
+        return Response(content, headers={"Content-Type": kind, "Content-Security-Policy": policy})
 
 
 def _equal(text: str, other: str) -> bool:
@@ -124,7 +131,9 @@ def _equal(text: str, other: str) -> bool:
     return secrets.compare_digest(text.encode(errors="replace"), other.encode())
 
 
-def refusal(headers: Headers, method: str, hosts: Collection[str], scheme: str) -> str | None:
+def refusal(
+    headers: Headers, method: str, hosts: Collection[str], scheme: str, *, any_link: bool = False
+) -> str | None:
     """Why nobody is let in, whatever is known of them; None where that is to be seen.
 
     Parameters
@@ -135,12 +144,14 @@ def refusal(headers: Headers, method: str, hosts: Collection[str], scheme: str) 
         What the browser may call us.
     scheme : {"http", "https"}
         How it reaches us.
+    any_link : bool
+        Whether a link of any page may lead here.
     """
     if len(headers.getlist("host")) != 1 or headers["host"] not in hosts:
         return "This page answers by its own address only."
     came_from = headers.get("sec-fetch-site")
     if method in SAFE:
-        if came_from not in (None, "none", "same-origin"):
+        if came_from not in (None, "none", "same-origin") and not any_link:
             return "Another page may not ask for this one. Open its own address."
     elif headers.getlist("origin") != [f"{scheme}://{headers['host']}"] or came_from not in (None, "same-origin"):
         return "Only the page itself may change something here."

@@ -24,6 +24,7 @@ from bdt_core.said import changed, say
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import count, printable, size
 from bdt_pipeline.local_page.child import MEMBERS, problem_of
+from bdt_pipeline.local_page.guard import OF_REPORT
 from bdt_pipeline.local_page.language import PageLanguage, language, wanted_language
 from bdt_pipeline.local_page.upload import TooLargeError, received
 from bdt_pipeline.local_page.visit import BusyError, Visit
@@ -41,8 +42,6 @@ FORMS: Mapping[str, str] = {
     "json": "application/json",
 }
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
-_OF_REPORT = "sandbox allow-scripts allow-downloads; frame-ancestors 'self'"
-"""Beside the report's own policy: it is a page of nobody's, wherever it is opened."""
 EXAMPLE = "demo:compas"
 """By its address: the specification that is saved then finds the table wherever it lies."""
 Handler = Callable[[Request], Awaitable[Response]]
@@ -208,7 +207,7 @@ class Pages:
         if not file.is_file():  # it could not be drawn, as the page says
             return _nothing()
         if form == "html" and "save" not in request.query_params:
-            return FileResponse(file, media_type=FORMS[form], headers={"Content-Security-Policy": _OF_REPORT})
+            return FileResponse(file, media_type=FORMS[form], headers={"Content-Security-Policy": OF_REPORT})
         return FileResponse(file, media_type=FORMS[form], headers=_saved_as(f"{self.visit.name}-report.{form}"))
 
     async def _file(self, request: Request) -> Response:

@@ -12,6 +12,7 @@ from collections.abc import Callable, Coroutine, Iterator
 from contextlib import contextmanager
 from threading import Thread
 from types import FrameType
+from urllib.parse import urlsplit
 
 import uvicorn
 from starlette.types import ASGIApp
@@ -99,7 +100,7 @@ def serve_visitors(url: str, listen: str, rules: Rules) -> None:
             visitors.stop()
 
 
-def serve_overview(listen: str, made: Callable[[str], tuple[bytes, str] | None]) -> None:
+def serve_overview(listen: str, made: Callable[[str], tuple[bytes, str] | None], address: str | None = None) -> None:
     """Serve what is made anew for each request until somebody ends it; nothing can be changed through it.
 
     Parameters
@@ -108,6 +109,8 @@ def serve_overview(listen: str, made: Callable[[str], tuple[bytes, str] | None])
         ``HOST:PORT``, by which it is asked for too.
     made : callable
         Of a path: the answer and its kind, None for another path.
+    address : str, optional
+        By which people ask for it through a proxy, whether that leaves the path of the address out or not.
 
     Raises
     ------
@@ -118,8 +121,14 @@ def serve_overview(listen: str, made: Callable[[str], tuple[bytes, str] | None])
         port = listening.getsockname()[1]
         host = listen.rpartition(":")[0]
         hosts = [f"{host}:{port}", *([f"localhost:{port}"] if host == HOST else [])]
+        public = urlsplit(address or "")
+
+        def answer(path: str) -> tuple[bytes, str] | None:
+            within = path.removeprefix(public.path) or "/"
+            return made(path) or (made(within) if within.startswith("/") else None)
+
         words = f"The overview is at  http://{hosts[0]}/\nPrometheus finds it at  http://{hosts[0]}/metrics"
-        run(ReadOnly(made, hosts), listening, f"{words}. Ctrl-C ends it.")
+        run(ReadOnly(answer, [*hosts, *filter(None, [public.netloc.lower()])]), listening, f"{words}. Ctrl-C ends it.")
 
 
 def _listening(listen: str) -> socket.socket:

@@ -13,6 +13,7 @@ from bdt_core.errors import SourceError
 from bdt_core.result import READABLE_VERSIONS
 from bdt_core.said import AsItIs, Text, say
 from bdt_pipeline.resources.history_store import FOLDER, HistoryStore
+from bdt_pipeline.resources.served_reports import page_in
 from bdt_pipeline.resources.storage import local_folder
 
 if TYPE_CHECKING:
@@ -50,7 +51,7 @@ def known_audits(root: UPath) -> tuple[list[KnownAudit], list[Text]]:
     looks = _last_looks(root)
     audits = []
     for name in sorted({*reports, *histories, *looks}):
-        document, written = reports.get(name, (None, None))
+        document, written, page = reports.get(name, (None, None, None))
         history, of_history = histories[name].follow() if name in histories else (None, [])
         look = looks.get(name)
         if look is not None and written is not None and _time(look.ended or look.began) <= written:
@@ -60,15 +61,15 @@ def known_audits(root: UPath) -> tuple[list[KnownAudit], list[Text]]:
         looked = written if look is None else _time(look.began)
         due = None if spec is None or looked is None else _due(spec, looked)
         if document is not None or look is not None or history is not None:
-            audits.append(KnownAudit(name, document, written, look, history, due))
+            audits.append(KnownAudit(name, document, written, look, history, due, page))
     return audits, remarks
 
 
-def _newest_reports(root: UPath, remarks: list[Text]) -> dict[str, tuple[Document, datetime.datetime]]:
-    """The newest report of each audit by name, and when it was written."""
+def _newest_reports(root: UPath, remarks: list[Text]) -> dict[str, tuple[Document, datetime.datetime, str | None]]:
+    """The newest report of each audit by name, when it was written, and its page where the storage is served."""
     paths = [path for place in _PLACES for path in root.glob(place)]
     times = {path: datetime.datetime.fromtimestamp(int(path.stat().st_mtime), datetime.UTC) for path in paths}
-    newest: dict[str, tuple[Document, datetime.datetime]] = {}
+    newest: dict[str, tuple[Document, datetime.datetime, str | None]] = {}
     in_storage: set[UPath] = set()
     for path in sorted(paths, key=lambda one: (times[one], str(one)), reverse=True):
         folder = path.parent.parent  # in a storage all reports of an audit are in one: the newest says which
@@ -78,7 +79,8 @@ def _newest_reports(root: UPath, remarks: list[Text]) -> dict[str, tuple[Documen
         if document is None:
             remarks.append(say(_NO_REPORT, file=AsItIs(str(path))))
             continue
-        newest.setdefault(document["name"], (document, times[path]))
+        is_served = folder.name == "reports" and folder.parent.parent == root
+        newest.setdefault(document["name"], (document, times[path], page_in(root, path.parent) if is_served else None))
         if folder.name == "reports" and folder.parent.name == document["name"]:
             in_storage.add(folder)
     return newest

@@ -74,8 +74,17 @@ def test_numbers_that_plot_over_time_are_floats(compas: Compas) -> None:
     assert tested["low in points"] < tested["difference in points"] < tested["high in points"]
     assert isinstance(tested["p_value"], float)
     report = metadata_of(compas[1], "compas", "bias_report")
-    assert report["difference"] == document["gate"][0]["difference"]
-    assert report["limit"] == 0.05
+    assert report["difference in points"] == round(100 * document["gate"][0]["difference"], 1)
+    assert report["limit in points"] == 5.0
+
+
+def test_no_number_has_more_digits_than_the_report_says(compas: Compas) -> None:
+    shown = {f"{one}: {name}": value for one in ASSETS for name, value in metadata_of(compas[1], "compas", one).items()}
+    for check in compas[0].get_asset_check_evaluations():
+        shown |= {f"{check.check_name}: {name}": one.value for name, one in check.metadata.items()}
+    floats = {name: value for name, value in shown.items() if isinstance(value, float)}
+    assert {"train_data: mean in percent", "worst_slice: limit in points", "bias_gate: p_value"} <= floats.keys()
+    assert {name: x for name, x in floats.items() if x != round(x) and x != float(f"{x:.3g}")} == {}
 
 
 def test_the_pictures_show_what_the_demonstration_shows(compas: Compas) -> None:
@@ -111,29 +120,35 @@ def test_the_whole_report_is_read_in_the_ui(compas: Compas) -> None:
     assert len(drawn) == told.count("![") >= 4
     assert all(ElementTree.fromstring(base64.b64decode(svg)).tag.endswith("svg") for _, svg in drawn)
     assert len(told) < 400_000
-    assert "report (served)" not in found
+    assert "address of the report" not in found
 
 
+@pytest.mark.parametrize(("by", "changes"), [("REPORTS", {"report_url": "${REPORTS}"}), ("BDT_REPORTS", {})])
 @pytest.mark.usefixtures("up_to_report")
 def test_a_report_that_is_served_is_linked(
+    by: str,
+    changes: dict[str, Any],
     loans_file: Path,
     make_spec: Callable[..., AuditSpec],
     instance: dg.DagsterInstance,
     run_audit: Any,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setenv("REPORTS", "https://reports.example/bias/")
-    run_audit(make_spec(loans_file, report_url="${REPORTS}"), instance, only=REPORT)
+    monkeypatch.setenv(by, "https://reports.example/bias/")
+    run_audit(make_spec(loans_file, **changes), instance, only=REPORT)
     found = metadata_of(instance, "loans", "bias_report")
-    written = Path(found["report (html)"]).relative_to(instance.storage_directory())
-    assert found["report (served)"] == f"https://reports.example/bias/{written.as_posix()}"
+    written = Path(found["where report.html is"]).relative_to(instance.storage_directory())
+    assert found["address of the report"] == f"https://reports.example/bias/{written.as_posix()}"
+    in_ui = sorted(found)  # as Dagster shows them
+    assert in_ui[0] == "address of the report"
+    assert in_ui[-4:] == [f"where report.{form} is" for form in ("html", "json", "md", "pdf")]
     with pytest.raises(SpecError, match=r"report_url: .*no address such as https://"):
         make_spec(loans_file, report_url="the intranet")
 
 
 def test_the_four_report_files_are_linked(compas: Compas) -> None:
     found = metadata_of(compas[1], "compas", "bias_report")
-    paths = [Path(found[f"report ({kind})"]) for kind in ("html", "pdf", "json", "md")]
+    paths = [Path(found[f"where report.{kind} is"]) for kind in ("html", "pdf", "json", "md")]
     assert all(path.stat().st_size > 0 for path in paths)
     assert len({path.parent for path in paths}) == 1
 

@@ -127,11 +127,15 @@ def test_the_gate_shows_its_numbers(
 ) -> None:
     gate = limits("fail")
     metadata = gate_of(run_with_promotion(make_spec(loans_file, gate=gate), instance, *REPORT)).metadata
-    numbers = {name: metadata[name].value for name in ("limit", "difference", "low", "high", "p_value")}
-    assert all(isinstance(one, float) for one in numbers.values())
-    assert numbers["limit"] == gate[0]["max_difference"]
-    assert numbers["limit"] < numbers["low"] < numbers["difference"] < numbers["high"]
-    assert "worst_cluster" in str(metadata["limits"].value)
+    names = ("limit in points", "low in points", "difference in points", "high in points", "p_value")
+    limit, low, difference, high, p_value = numbers = [metadata[name].value for name in names]
+    assert all(isinstance(one, float) for one in numbers)
+    assert limit == round(gate[0]["max_difference"] * 100, 1)
+    assert limit < low < difference < high
+    assert p_value < 0.05
+    # What plots is what the table beside it says.
+    (row,) = (line for line in str(metadata["limits"].value).splitlines() if "worst_cluster" in line)
+    assert f"+{difference} \\[+{low} to +{high}]" in row
 
 
 def test_without_a_limit_everything_passes(

@@ -82,8 +82,8 @@ def test_dagster_says_which_form_is_not_there(
     assert ran.success
     (event,) = ran.asset_materializations_for_node("loans__bias_report")
     assert event.metadata["what the files lack"].value == f"- {NOT_DRAWN}"
-    assert {"report (html)", "report (md)", "report (json)"} <= event.metadata.keys()
-    assert "report (pdf)" not in event.metadata
+    assert {f"where report.{form} is" for form in ("html", "md", "json")} <= event.metadata.keys()
+    assert "where report.pdf is" not in event.metadata
 
 
 def test_the_terminal_has_every_name(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -18,6 +18,7 @@ from pathlib import Path
 
 import dagster as dg
 import pytest
+from playwright.sync_api import expect
 from typer.testing import CliRunner
 from upath import UPath
 
@@ -29,9 +30,10 @@ from bdt_pipeline.cli import app
 from bdt_pipeline.resources.known_audits import known_audits
 from tests.core.history.made_batches import days, history_spec
 from tests.core.history.test_trend_drift_and_limits import EQUAL, RATES, WORSE
+from tests.core.report.browser import chromium
 from tests.core.report.read_openmetrics import read_openmetrics
 from tests.core.sealed.test_cheating import FRAME
-from tests.pipeline.local_page.served import PATIENCE
+from tests.pipeline.local_page.served import PATIENCE, until
 
 SPEC = """name: loans
 source: {path: loans.csv}
@@ -49,7 +51,7 @@ freshness_hours: 24
 @pytest.fixture
 def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     monkeypatch.chdir(tmp_path)
-    for name in ("DAGSTER_HOME", "BDT_STORAGE", "BDT_LOOKS"):
+    for name in ("DAGSTER_HOME", "BDT_STORAGE", "BDT_LOOKS", "BDT_REPORTS"):
         monkeypatch.delenv(name, raising=False)
     FRAME.to_csv("loans.csv", index=False)
     (tmp_path / "loans.yaml").write_text(SPEC)
@@ -209,6 +211,103 @@ def test_the_overview_is_served_as_it_is_when_somebody_asks(folder: Path) -> Non
         assert asked(host, "/metrics")[0] in (200, 503)  # no traceback, and it goes on
         process.send_signal(signal.SIGINT)
         assert process.wait(PATIENCE) in (0, 130)
+
+
+def test_reports_are_served_and_nothing_else(folder: Path) -> None:
+    run("gate", "loans.yaml", "--storage", "kept", "--report", "kept/loans/reports/a b", code=1)
+    reports = folder / "kept" / "loans" / "reports"
+    (folder / "secret.html").write_text("secret")
+    (reports / "a b" / "members.csv").write_text("secret")
+    (reports / "linked").symlink_to(folder)
+    (reports / "b").mkdir()
+    (reports / "b" / "report.html").symlink_to(folder / "secret.html")
+    (folder / "report.html").write_text("secret")
+    with served("kept") as (host, _):
+        for form, kind in (("html", "text/html"), ("pdf", "application/pdf"), ("json", "application/json")):
+            status, found, _ = asked(host, f"/loans/reports/a%20b/report.{form}", "HEAD")
+            assert (status, found.partition(";")[0]) == (200, kind)
+        whole = (reports / "a b" / "report.html").read_text()
+        assert asked(host, "/loans/reports/a%20b/report.html")[2] == whole
+        assert 'href="/loans/reports/a%20b/report.html"' in asked(host, "/")[2]
+        (folder / "kept" / "other").symlink_to(folder / "kept" / "loans")
+        batch = next((folder / "kept" / "loans" / "history").iterdir()).name
+        for path in (
+            "/loans/reports/a%20b/members.csv",
+            "/loans/reports/a%20b/",
+            "/loans/reports/a%20b",
+            "/loans/reports/",
+            f"/loans/history/{batch}",
+            f"/loans/reports/../history/{batch}",
+            "/loans/reports/%2e%2e/report.html",
+            "/loans/reports/../../../report.html",
+            "/../reports/a%20b/report.html",
+            "/loans/reports/a%20b%2f..%2fa%20b/report.html",
+            "/loans/reports/..%2f..%2floans%2freports%2fa%20b/report.html",
+            "/loans/reports/a%20b/..%5creport.html",
+            "/loans/reports/a%20b/report.html%00",
+            "/loans/reports/a%20b/report.html/",
+            "//loans/reports/a%20b/report.html",
+            "/loans/reports/linked/report.html",
+            "/loans/reports/b/report.html",
+            "/other/reports/a%20b/report.html",
+            f"/loans/reports/{'a' * 5000}/report.html",
+            "/loans/reports/%ff%fe/report.html",
+            "/loans/Reports/a%20b/report.html",
+            "/loans/reports/a%20b/report.HTML",
+        ):
+            status, _, told = asked(host, path)
+            assert (status, "secret" in told) == (404, False), path
+        page = "/loans/reports/a%20b/report.html"
+        elsewhere = {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "navigate"}
+        for method, headers, status in (
+            ("GET", {**elsewhere, "Sec-Fetch-Dest": "document"}, 200),  # a link on Dagster's page
+            ("GET", {**elsewhere, "Sec-Fetch-Dest": "iframe"}, 403),
+            ("GET", {"Sec-Fetch-Site": "cross-site", "Sec-Fetch-Mode": "cors", "Sec-Fetch-Dest": "empty"}, 403),
+            ("GET", {**elsewhere, "Sec-Fetch-Dest": "document", "Host": "elsewhere.example"}, 403),
+            ("POST", {}, 405),
+            ("PUT", {}, 405),
+            ("DELETE", {}, 405),
+        ):
+            assert asked(host, page, method, **headers)[0] == status, (method, headers)
+        assert (reports / "a b" / "report.html").read_text() == whole
+
+
+@pytest.mark.parametrize("prefix", ["", "/bias"])
+def test_reports_are_served_by_their_address_behind_a_proxy(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, prefix: str
+) -> None:
+    """Whether the proxy leaves the path of the address out or not."""
+    run("gate", "loans.yaml", "--storage", "kept", "--report", "kept/loans/reports/a", code=1)
+    monkeypatch.setenv("BDT_REPORTS", "https://Reports.example/bias/")
+    with served("kept") as (host, _):
+        behind = {"Host": "reports.example"}
+        status, _, page = asked(host, f"{prefix}/", **behind)
+        assert (status, 'href="https://Reports.example/bias/loans/reports/a/report.html"' in page) == (200, True)
+        assert asked(host, f"{prefix}/loans/reports/a/report.html", **behind)[0] == 200
+        assert asked(host, f"{prefix}/metrics", **behind)[0] == 200
+        assert asked(host, "/biasx/loans/reports/a/report.html", **behind)[0] == 404
+    run("overview", "kept", "--out", "page.html")
+    assert 'href="https://Reports.example/bias/loans/reports/a/report.html"' in (folder / "page.html").read_text()
+    monkeypatch.setenv("BDT_REPORTS", "the intranet")
+    assert "BDT_REPORTS is no address such as https://" in run("overview", "kept", code=2)
+
+
+def test_a_browser_goes_from_the_overview_to_a_report_that_works(folder: Path) -> None:
+    run("gate", "loans.yaml", "--storage", "kept", "--report", "kept/loans/reports/a", code=1)
+    document = json.loads((folder / "kept" / "loans" / "reports" / "a" / "report.json").read_text())
+    with served("kept") as (host, _), chromium() as browser:
+        page = browser.new_page()
+        said: list[str] = []
+        page.on("console", lambda message: said.append(message.text))
+        page.on("pageerror", lambda error: said.append(str(error)))
+        page.goto(f"http://{host}/")
+        page.get_by_role("link").click()
+        until(lambda: page.url.endswith("/loans/reports/a/report.html"))
+        expect(page.get_by_role("heading", level=1)).to_have_text("Loans: are some people worse off?")
+        assert document["findings"]["findings"][0]["who"].lower() in page.inner_text("body").lower()
+        tools = page.evaluate("document.querySelectorAll('.tool').length")
+        assert tools > 0  # which the script alone makes
+        assert said == []
 
 
 def test_what_is_not_there_is_named(folder: Path) -> None:
