@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import dagster as dg
+from upath import UPath
 
 from bdt_core.spec import AuditSpec
 from bdt_pipeline.assets.common import say_of
@@ -20,6 +21,7 @@ def build_bias_gate_checks(
     name: str = "bias_gate",
     partitions_def: dg.PartitionsDefinition[Any] | None = None,
     canary: bool = False,
+    storage: str | None = None,
 ) -> list[dg.AssetChecksDefinition]:
     """Audit an existing asset's table in a blocking check on it.
 
@@ -41,8 +43,11 @@ def build_bias_gate_checks(
         raise ``DagsterExecutionLoadInputError`` where one is missing.
     canary : bool
         Whether the table is that of a new model, which must not be worse than the one in use: its limits are held
-        against the newest report of the audit of the specification's name in the instance's storage, as ``bdt gate
-        --baseline`` does. Where there is none yet, the limits alone decide.
+        against the newest report of the audit of the specification's name in its storage, as ``bdt gate --baseline``
+        does. Where there is none yet, the limits alone decide.
+    storage : str, optional
+        Folder or URL in which that audit keeps its reports, as `bias_audit_definitions` has it; by default the storage
+        directory of the Dagster instance.
 
     Returns
     -------
@@ -78,7 +83,7 @@ def build_bias_gate_checks(
             report = audit(as_frame(table), spec).document
             verdict = report["verdict"]
             if canary:
-                verdict = _beside_the_one_in_use(report, spec, context.instance)
+                verdict = _beside_the_one_in_use(report, spec, storage_root(context.instance, storage))
         log_verdict(context, spec.name, verdict, say_of(spec))
         return dg.AssetCheckResult(
             passed=verdict["verdict"] in ("pass", "no_limit"),
@@ -89,14 +94,14 @@ def build_bias_gate_checks(
     return [check]
 
 
-def _beside_the_one_in_use(report: dict[str, Any], spec: AuditSpec, instance: dg.DagsterInstance) -> dict[str, Any]:
+def _beside_the_one_in_use(report: dict[str, Any], spec: AuditSpec, root: UPath) -> dict[str, Any]:
     """The verdict of a new model's report: that of the limits, where no model is in use yet."""
     from bdt_core.sentences import with_sentences
     from bdt_core.verdict.baseline import compare_with_baseline
     from bdt_core.verdict.comparable import ComparableReport, baseline_of
     from bdt_pipeline.resources.known_audits import newest_report
 
-    in_use = newest_report(storage_root(instance), spec.name)
+    in_use = newest_report(root, spec.name)
     if in_use is None:
         return dict(report["verdict"])
     before = baseline_of(in_use, spec, "The newest report")

@@ -9,6 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from bdt_pipeline.cli import app
+from tests.core.report.browser import chromium
 from tests.core.sealed.test_cheating import FRAME
 from tests.pipeline.sealed.conftest import write_key
 
@@ -91,6 +92,29 @@ def test_the_page_is_signed_and_checked(folder: Path) -> None:
     told = run("verify", "history/looks.json", "--key", "clerk.pub", "--ledger", ledger, code=1)
     assert "The ledger has other lines than the page tells of." in told
     assert "--key needs --out" in run("looks", "--key", "clerk", code=2)
+
+
+def test_the_page_has_room_for_all_that_it_says(folder: Path) -> None:
+    more = "{metric: demographic_parity_difference, facet: sex, max: 0.01}, {check: declared_group}"
+    counted = "groups: {prediction: refused, positive: 1}\n"
+    for limits in ("", f", {more}"):
+        text = SPEC.replace("LIMIT}", "0.05}" + limits).replace("name: loans", f"name: people_who_ask{'_now' * 3}")
+        (folder / "loans.yaml").write_text(text + counted)
+        run("gate", "loans.yaml", "--report", f"bdt-reports/{len(limits)}", code=1)
+    run("looks", "--out", "history")
+    run("overview", "--out", "overview.html")
+    with chromium() as browser:
+        page = browser.new_page(viewport={"width": 900, "height": 800})
+        for file, cell in (
+            ("history/looks.html", "demographic_parity_difference by sex was added"),
+            ("overview.html", "declared_group"),
+        ):
+            page.goto((folder / file).as_uri())
+            assert cell in page.inner_text("table")
+            assert page.evaluate("document.documentElement.scrollWidth") <= 900
+            assert page.evaluate(
+                "[...document.querySelectorAll('.scroll')].every(x => x.scrollWidth <= x.clientWidth)"
+            ), file
 
 
 def test_batches_of_the_audit_stand_on_the_page(folder: Path) -> None:

@@ -83,8 +83,13 @@ def test_a_job_that_is_not_there_is_named_when_definitions_load(retrained: Audit
 
 
 @pytest.fixture
-def in_use(make_spec: Make, instance: dg.DagsterInstance) -> AuditSpec:
-    """An audit of a model in use that errs far more often on women, with its report in the storage."""
+def storage(tmp_path: Path) -> str:
+    return str(tmp_path / "kept")
+
+
+@pytest.fixture
+def in_use(make_spec: Make, instance: dg.DagsterInstance, storage: str) -> AuditSpec:
+    """An audit of a model in use that errs far more often on women, with its report in a storage of its own."""
     groups: dict[str, Any] = {
         "bias_variable": {"derive": "error", "label": "repaid", "prediction": "approved"},
         "gate": [{"metric": "accuracy_difference", "facet": "sex", "min": -0.1, "max": 0.1}],
@@ -97,7 +102,7 @@ def in_use(make_spec: Make, instance: dg.DagsterInstance) -> AuditSpec:
     def scored() -> pd.DataFrame:
         return people(1, 0.5, rows=3_000)
 
-    defs = dg.Definitions.merge(bias_audit_definitions(spec), dg.Definitions(assets=[scored]))
+    defs = dg.Definitions.merge(bias_audit_definitions(spec, storage=storage), dg.Definitions(assets=[scored]))
     with_scored = dg.define_asset_job("all_of_it", executor_def=dg.in_process_executor)
     whole = dg.Definitions.merge(defs, dg.Definitions(jobs=[with_scored])).resolve_job_def("all_of_it")
     assert not whole.execute_in_process(instance=instance, raise_on_error=False, run_config=QUIET).success  # the gate
@@ -124,12 +129,14 @@ def admitted(frame: pd.DataFrame, spec: AuditSpec, instance: dg.DagsterInstance,
 
 
 def test_a_new_model_is_let_in_where_it_is_no_worse_than_the_one_in_use(
-    in_use: AuditSpec, instance: dg.DagsterInstance
+    in_use: AuditSpec, instance: dg.DagsterInstance, storage: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     as_bad = people(2, 0.5, rows=3_000)
     assert not admitted(as_bad, in_use, instance)[0]  # the limits alone
-    let_in, why = admitted(as_bad, in_use, instance, canary=True)
+    assert not admitted(as_bad, in_use, instance, canary=True)[0]  # there is no report in the instance's storage
+    let_in, why = admitted(as_bad, in_use, instance, canary=True, storage=storage)
     assert let_in, why
+    monkeypatch.setenv("BDT_STORAGE", storage)
     let_in, why = admitted(people(3, 0.8, rows=3_000), in_use, instance, canary=True)
     assert not let_in
     assert why == "Worse than the baseline: accuracy_difference by sex."
