@@ -102,7 +102,7 @@ def climb(
     harmed, foretold = _harmed(harm, slots, firsts), _foretold(firsts, rates)
     _fill(state, 1)
     _recall_or_add_up(
-        _key(state), cells, harm, expected, people, state, offsets, keys, known, remembered,
+        _key(state), cells, harm, expected, people, state, offsets, max_conditions, keys, known, remembered,
         marks, firsts, harmed, foretold, sums,
     )  # fmt: skip
     total = _total(cells, expected, offsets, rates, sums)
@@ -134,7 +134,7 @@ def climb(
                 seen += 1
             constrained = _constrained(state, offsets)
             _recall_or_add_up(
-                key, cells, harm, expected, people, state, offsets, keys, known, remembered,
+                key, cells, harm, expected, people, state, offsets, max_conditions, keys, known, remembered,
                 marks, firsts, harmed, foretold, sums,
             )  # fmt: skip
             paid = 0.0
@@ -165,7 +165,10 @@ def climb(
             _copy(before, best_before)
     if rates.size > 1 and best_column >= 0:
         first, last = offsets[best_column], offsets[best_column + 1]
-        _add_up(cells, harm, expected, people, best_before, _constrained(best_before, offsets), sums)
+        _add_up(
+            cells, harm, expected, people, best_before, _constrained(best_before, offsets),
+            np.arange(best_column, best_column + 1), sums,
+        )  # fmt: skip
         best, _ = _best_condition(
             sums[first:last], ordered[best_column], prices[best_column], total, objective, reach, fewest, best_paid,
             -np.inf, best_state[first:last],
@@ -238,19 +241,21 @@ def _total(cells: Array, expected: Array, offsets: Array, rates: Array, sums: Ar
 @once  # type: ignore[untyped-decorator]
 def _recall_or_add_up(
     key: int, cells: Array, harm: Array, expected: Array, people: Array, state: Array, offsets: Array,
-    keys: Array, known: Array, remembered: Array, marks: Array, firsts: Array, harmed: Array, foretold: Array,
-    sums: Array,
+    max_conditions: int, keys: Array, known: Array, remembered: Array, marks: Array, firsts: Array, harmed: Array,
+    foretold: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """The sums of a state: as they were, counted, or over the rows."""
+    """The sums of a state, of the columns whose condition may change: as they were, counted, or over the rows."""
     for place in range(remembered[0]):
         if keys[place] == key:
             for cell in range(len(sums)):
                 _copy(known[place, cell], sums[cell])
             return
+    constrained = _constrained(state, offsets)
+    columns = constrained if constrained.size >= max_conditions else np.arange(offsets.size - 1)
     if marks.size > 0:
-        _count(marks, firsts, harmed, foretold, state, _constrained(state, offsets), offsets, sums)
+        _count(marks, firsts, harmed, foretold, state, constrained, columns, offsets, sums)
     else:
-        _add_up(cells, harm, expected, people, state, _constrained(state, offsets), sums)
+        _add_up(cells, harm, expected, people, state, constrained, columns, sums)
     if remembered[0] < keys.size:
         keys[remembered[0]] = key
         for cell in range(len(sums)):
@@ -299,8 +304,8 @@ def _foretold(firsts: Array, rates: Array) -> Any:
 
 @inner  # type: ignore[untyped-decorator]
 def _count(
-    marks: Array, firsts: Array, harmed: Array, foretold: Array, state: Array, constrained: Array, offsets: Array,
-    sums: Array,
+    marks: Array, firsts: Array, harmed: Array, foretold: Array, state: Array, constrained: Array, columns: Array,
+    offsets: Array, sums: Array,
 ) -> None:  # fmt: skip
     """As `_add_up`, of rates: 64 rows at once."""
     words = harmed.size
@@ -314,7 +319,7 @@ def _count(
                     meets[t, word] |= marks[cell, word]
     for cell in range(len(sums)):
         _fill(sums[cell], 0.0)
-    for j in range(offsets.size - 1):
+    for j in columns:
         _fill(others, 0xFFFFFFFFFFFFFFFF)
         for t in range(constrained.size):
             if constrained[t] != j:
@@ -346,9 +351,10 @@ def _ones(word: int) -> Any:
 
 @inner  # type: ignore[untyped-decorator]
 def _add_up(
-    cells: Array, harm: Array, expected: Array, people: Array, state: Array, constrained: Array, sums: Array
-) -> None:
-    """Rows, harm, expectation and people per cell, over the rows that meet the conditions of all other columns."""
+    cells: Array, harm: Array, expected: Array, people: Array, state: Array, constrained: Array, columns: Array,
+    sums: Array,
+) -> None:  # fmt: skip
+    """Rows, harm, expectation and people per cell of some columns, over the rows that meet all others' conditions."""
     for cell in range(len(sums)):
         _fill(sums[cell], 0.0)
     alone = people.size == 0
@@ -370,7 +376,7 @@ def _add_up(
         for k in range(all_met):
             i = met[k]
             harmed, foretold = harm[i], expected[i]
-            for j in range(cells.shape[1]):
+            for j in columns:
                 cell = cells[i, j]
                 sums[cell, 0] += 1.0
                 sums[cell, 1] += harmed
@@ -402,7 +408,9 @@ def _best_condition(
         harm += sums[k, 1]
         expected += sums[k, 2]
         people += sums[k, 3]
-    best = _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid) - paid
+    best = -np.inf
+    if _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid):
+        best = _score(rows, harm, expected, people, total, objective, reach) - paid
     if best > at_least:
         _fill(condition, 1)
     at_least = max(at_least, best)
@@ -436,23 +444,20 @@ def _best_interval(
                 if is_whole and (missing or not has_missing):
                     continue
                 cost = prices[_form(a, b, bins, missing)]
-                score = (
-                    _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
-                    - paid
-                    - cost
-                )
+                if not _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid + cost):
+                    continue
+                score = _score(rows, harm, expected, people, total, objective, reach) - paid - cost
                 if score > at_least + _LEAST_GAIN:
                     best = at_least = score
                     price, low, high, with_missing = cost, a, b, missing == 1
     if has_missing:
         rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
         cost = prices[2]  # of "missing"
-        score = (
-            _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost) - paid - cost
-        )
-        if score > at_least + _LEAST_GAIN:
-            best = score
-            price, low, high, with_missing = cost, 0, -1, True
+        if _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid + cost):
+            score = _score(rows, harm, expected, people, total, objective, reach) - paid - cost
+            if score > at_least + _LEAST_GAIN:
+                best = score
+                price, low, high, with_missing = cost, 0, -1, True
     if low >= 0:
         _fill(condition, 0)
         _fill(condition[low : high + 1], 1)
@@ -500,11 +505,9 @@ def _best_set(
             people += of_cell[3]
             takes_absent = prices[m + absent] < prices[m]
             cost = prices[m + absent] if takes_absent else prices[m]
-            score = (
-                _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
-                - paid
-                - cost
-            )
+            if not _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid + cost):
+                continue
+            score = _score(rows, harm, expected, people, total, objective, reach) - paid - cost
             if score > at_least + _LEAST_GAIN:
                 best = at_least = score
                 price = cost
@@ -515,33 +518,38 @@ def _best_set(
 
 
 @once  # type: ignore[untyped-decorator]
-def _score(
-    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, reach: Array,
-    fewest: Array, at_least: float,
+def _may_reach(
+    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, fewest: Array,
+    at_least: float,
 ) -> Any:  # fmt: skip
-    """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`.
+    """Whether some rows are enough people, and may fare worse than the others by `at_least`.
 
-    Most rows do not, which is seen here, without a branch that a processor had to guess; what takes longer is called.
+    Without a branch that a processor would have to guess: of most rows the score is never worked out.
     """
-    reaches = (people >= fewest[0]) & (total[3] - people >= fewest[1])
-    if objective == RATE:
-        rest, expected_outside = total[0] - rows, total[2] - expected
-        apart = harm - expected
-        inside, outside = expected * (rows - expected), expected_outside * (rest - expected_outside)
-        chi_square = apart * apart * (rows * outside + rest * inside)  # times both, as divisions take long
-        reaches &= (harm > expected) & (expected > 0.0) & (expected_outside > 0.0)
-        reaches &= (expected < rows) & (expected_outside < rest)
-        reaches &= chi_square > at_least * inside * outside  # else the divergence is no larger: no need of logarithms
-    if not reaches:
-        return -np.inf
-    return _worked_out_score(rows, harm, expected, people, total, objective, reach)
+    rest, expected_outside = total[0] - rows, total[2] - expected
+    apart = harm - expected
+    inside, outside = expected * (rows - expected), expected_outside * (rest - expected_outside)
+    chi_square = apart * apart * (rows * outside + rest * inside)  # times both, as divisions take long
+    return (
+        (people >= fewest[0])
+        & (total[3] - people >= fewest[1])
+        & (
+            (objective != RATE)
+            | (
+                (harm > expected)
+                & (expected > 0.0)
+                & (expected_outside > 0.0)
+                & (expected < rows)
+                & (expected_outside < rest)
+                & (chi_square > at_least * inside * outside)  # else the divergence is no larger
+            )
+        )
+    )
 
 
 @inner  # type: ignore[untyped-decorator]
-def _worked_out_score(
-    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, reach: Array
-) -> Any:
-    """How strongly some rows fare worse than the others."""
+def _score(rows: float, harm: float, expected: float, people: float, total: Array, objective: int, reach: Array) -> Any:
+    """How strongly some rows fare worse than the others; minus infinity where they do not."""
     rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
     if objective == RATE:  # log likelihood ratio of "a higher rate than expected inside, and a lower one outside"
         return _divergence(harm, rows, expected) + _divergence(harm_outside, rest, expected_outside)  # Kulldorff 1997
