@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.groups.scan.language import MAX_CONDITIONS, Language
-from bdt_core.groups.scan.rows import Floats, Numbers, ScanRows, Scored, scored
+from bdt_core.groups.scan.rows import NO_MARKS, Floats, Numbers, ScanRows, Scored, scored
 
 _NO_REACH, _EACH_ALONE = np.zeros((3, 1)), np.empty(0)
 _STATES, _NUMBERS = 1_000, 4_000_000
@@ -156,11 +156,14 @@ class Climb:
         if memory is None or memory.rows is not self.rows:
             memory = Memory.none(self)
         people = _EACH_ALONE if self.rows.persons is None else self.rows.people
+        marks = self.rows.marks if self.expected is None and scores.is_rate else None
+        marks = NO_MARKS if marks is None else marks
         state = np.empty(int(self.language.offsets[-1]), dtype=np.uint8)
         score = kernels.climb(
             self.rows.cells, scores.harm, scores.expected, people, self.language.offsets,
             self.language.ordered, prices, self.language.starts, objective, reach,
             np.array(self.fewest, dtype=np.float64), self.max_conditions, self.singles,
-            memory.keys, memory.known, memory.remembered, state,
+            memory.keys, memory.known, memory.remembered,
+            marks.of_cells, marks.slots, marks.firsts, scores.expected[marks.one_of_each], state,
         )  # fmt: skip
         return ScoredGroup(float(score), state)

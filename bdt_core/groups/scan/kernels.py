@@ -46,6 +46,10 @@ def climb(
     keys: Array,
     known: Array,
     remembered: Array,
+    marks: Array,
+    slots: Array,
+    firsts: Array,
+    rates: Array,
     best_state: Array,
 ) -> Any:
     """The group of the best score that is reached from several starts.
@@ -80,6 +84,10 @@ def climb(
         How many single conditions, each the best of its column, are tried.
     keys, known, remembered : uint64 array of shape (m,), float64 of (m, cells, 4), int64 of (1,)
         Sums of states that climbs over the same rows came by, and how many there are; written to while there is room.
+    marks, slots, firsts : uint64 array of shape (m, words), int64 of (n,), int64 of (strata + 1,)
+        See `bdt_core.groups.scan.rows.Marks`; empty where each row is added up.
+    rates : float64 array of shape (strata,)
+        What is expected of each row of a stratum.
     best_state : uint8 array of shape (cells,)
         Written to.
 
@@ -91,10 +99,18 @@ def climb(
     columns = ordered.size
     sums = np.empty((offsets[columns], 4))
     state = np.empty(offsets[columns], np.uint8)
+    harmed, foretold = _harmed(harm, slots, firsts), _foretold(firsts, rates)
     _fill(state, 1)
-    _recall_or_add_up(_key(state), cells, harm, expected, people, state, offsets, keys, known, remembered, sums)
-    singles, total = _single_conditions(offsets, ordered, prices, objective, reach, fewest, most_singles, sums)
+    _recall_or_add_up(
+        _key(state), cells, harm, expected, people, state, offsets, max_conditions, keys, known, remembered,
+        marks, firsts, harmed, foretold, sums,
+    )  # fmt: skip
+    total = _total(cells, expected, offsets, rates, sums)
+    singles = _single_conditions(offsets, ordered, prices, objective, reach, fewest, most_singles, total, sums)
     best = -np.inf
+    before, best_before = np.empty(offsets[columns], np.uint8), np.empty(offsets[columns], np.uint8)
+    last_column = best_column = -1
+    last_paid = best_paid = 0.0
     _fill(best_state, 1)
     condition = np.empty(offsets[columns], np.uint8)
     replacement = np.empty(offsets[columns], np.uint8)
@@ -117,7 +133,10 @@ def climb(
                 visited[seen] = key
                 seen += 1
             constrained = _constrained(state, offsets)
-            _recall_or_add_up(key, cells, harm, expected, people, state, offsets, keys, known, remembered, sums)
+            _recall_or_add_up(
+                key, cells, harm, expected, people, state, offsets, max_conditions, keys, known, remembered,
+                marks, firsts, harmed, foretold, sums,
+            )  # fmt: skip
             paid = 0.0
             for j in range(columns):
                 paid += price[j]
@@ -136,11 +155,24 @@ def climb(
             if changed < 0:
                 break
             first, last = offsets[changed], offsets[changed + 1]
+            _copy(state, before)
+            last_column, last_paid = changed, paid - price[changed]
             _copy(replacement[first:last], state[first:last])
             price[changed] = changed_price
         if score > best + _LEAST_GAIN:
-            best = score
+            best, best_column, best_paid = score, last_column, last_paid
             _copy(state, best_state)
+            _copy(before, best_before)
+    if rates.size > 1 and best_column >= 0:
+        first, last = offsets[best_column], offsets[best_column + 1]
+        _add_up(
+            cells, harm, expected, people, best_before, _constrained(best_before, offsets),
+            np.arange(best_column, best_column + 1), sums,
+        )  # fmt: skip
+        best, _ = _best_condition(
+            sums[first:last], ordered[best_column], prices[best_column], total, objective, reach, fewest, best_paid,
+            -np.inf, best_state[first:last],
+        )  # fmt: skip
     return best
 
 
@@ -148,7 +180,8 @@ _NUMBERS, _CELLS = float64[::1], int64[::1]
 CALLED_WITH = {
     climb: (
         uint16[:, ::1], _NUMBERS, _NUMBERS, _NUMBERS, _CELLS, boolean[::1], float64[:, ::1], uint8[:, ::1],
-        int64, float64[:, ::1], _NUMBERS, int64, int64, uint64[::1], float64[:, :, ::1], _CELLS, uint8[::1],
+        int64, float64[:, ::1], _NUMBERS, int64, int64, uint64[::1], float64[:, :, ::1], _CELLS,
+        uint64[:, ::1], _CELLS, _CELLS, _NUMBERS, uint8[::1],
     )
 }  # fmt: skip
 """What takes longest to compile, and the types that `bdt_core.groups.scan.climbing` calls it with."""
@@ -166,15 +199,10 @@ def price(state: Array, offsets: Array, ordered: Array, prices: Array) -> Any:
 @once  # type: ignore[untyped-decorator]
 def _single_conditions(
     offsets: Array, ordered: Array, prices: Array, objective: int, reach: Array, fewest: Array, most_singles: int,
-    sums: Array,
+    total: Array, sums: Array,
 ) -> Any:  # fmt: skip
-    """The best condition of each column alone, the best columns first; and the sums over all rows, of sums per cell."""
+    """The best condition of each column alone, the best columns first; of sums per cell over all rows."""
     columns = ordered.size
-    total = np.empty(4)
-    _fill(total, 0.0)
-    for cell in range(offsets[0], offsets[1]):
-        for k in range(4):
-            total[k] += sums[cell, k]
     alone = np.empty((columns, len(sums)), np.uint8)
     reached = np.empty(columns)
     for j in range(columns):
@@ -191,21 +219,43 @@ def _single_conditions(
         if reached[order[j]] > -np.inf:
             _copy(alone[order[j]], best[singles])
             singles += 1
-    return best[:singles], total
+    return best[:singles]
+
+
+@once  # type: ignore[untyped-decorator]
+def _total(cells: Array, expected: Array, offsets: Array, rates: Array, sums: Array) -> Any:
+    """Sums over all rows, of sums per cell over all rows; what is expected is added up as it always is, row by row."""
+    total = np.empty(4)
+    _fill(total, 0.0)
+    if rates.size > 1:
+        for cell in range(offsets[1]):
+            sums[cell, 2] = 0.0
+        for i in range(expected.size):
+            sums[cells[i, 0], 2] += expected[i]
+    for cell in range(offsets[1]):
+        for k in range(4):
+            total[k] += sums[cell, k]
+    return total
 
 
 @once  # type: ignore[untyped-decorator]
 def _recall_or_add_up(
     key: int, cells: Array, harm: Array, expected: Array, people: Array, state: Array, offsets: Array,
-    keys: Array, known: Array, remembered: Array, sums: Array,
+    max_conditions: int, keys: Array, known: Array, remembered: Array, marks: Array, firsts: Array, harmed: Array,
+    foretold: Array, sums: Array,
 ) -> None:  # fmt: skip
-    """The sums of a state: as they were, or over the rows."""
+    """The sums of a state, of the columns whose condition may change: as they were, counted, or over the rows."""
     for place in range(remembered[0]):
         if keys[place] == key:
             for cell in range(len(sums)):
                 _copy(known[place, cell], sums[cell])
             return
-    _add_up(cells, harm, expected, people, state, _constrained(state, offsets), sums)
+    constrained = _constrained(state, offsets)
+    columns = constrained if constrained.size >= max_conditions else np.arange(offsets.size - 1)
+    if marks.size > 0:
+        _count(marks, firsts, harmed, foretold, state, constrained, columns, offsets, sums)
+    else:
+        _add_up(cells, harm, expected, people, state, constrained, columns, sums)
     if remembered[0] < keys.size:
         keys[remembered[0]] = key
         for cell in range(len(sums)):
@@ -213,11 +263,98 @@ def _recall_or_add_up(
         remembered[0] += 1
 
 
+@compiled  # type: ignore[untyped-decorator]
+def mark(cells: Array, slots: Array, marks: Array) -> None:
+    """Set the bit of each row in the marks of its cells.
+
+    Parameters
+    ----------
+    cells, slots
+        See `climb`.
+    marks : uint64 array of shape (m, words)
+        Written to.
+    """
+    for i in range(slots.size):
+        word, bit = slots[i] >> 6, np.uint64(1) << np.uint64(slots[i] & 63)
+        for j in range(cells.shape[1]):
+            marks[cells[i, j], word] |= bit
+
+
+@once  # type: ignore[untyped-decorator]
+def _harmed(harm: Array, slots: Array, firsts: Array) -> Any:
+    """Marks of the rows that are harmed."""
+    harmed = np.empty(firsts[-1], np.uint64)
+    _fill(harmed, 0)
+    for i in range(slots.size):
+        harmed[slots[i] >> 6] |= np.uint64(harm[i] != 0.0) << np.uint64(slots[i] & 63)
+    return harmed
+
+
+@once  # type: ignore[untyped-decorator]
+def _foretold(firsts: Array, rates: Array) -> Any:
+    """What is expected of so many rows of each stratum, added up row by row."""
+    foretold = np.empty(64 * firsts[-1] + rates.size)
+    for stratum in range(rates.size):
+        first = 64 * firsts[stratum] + stratum
+        foretold[first] = 0.0
+        for rows in range(64 * (firsts[stratum + 1] - firsts[stratum])):
+            foretold[first + rows + 1] = foretold[first + rows] + rates[stratum]
+    return foretold
+
+
+@inner  # type: ignore[untyped-decorator]
+def _count(
+    marks: Array, firsts: Array, harmed: Array, foretold: Array, state: Array, constrained: Array, columns: Array,
+    offsets: Array, sums: Array,
+) -> None:  # fmt: skip
+    """As `_add_up`, of rates: 64 rows at once."""
+    words = harmed.size
+    meets, others = np.empty((constrained.size, words), np.uint64), np.empty(words, np.uint64)
+    for t in range(constrained.size):
+        _fill(meets[t], 0)
+        j = constrained[t]
+        for cell in range(offsets[j], min(offsets[j + 1], len(marks))):
+            if state[cell]:
+                for word in range(words):
+                    meets[t, word] |= marks[cell, word]
+    for cell in range(len(sums)):
+        _fill(sums[cell], 0.0)
+    for j in columns:
+        _fill(others, 0xFFFFFFFFFFFFFFFF)
+        for t in range(constrained.size):
+            if constrained[t] != j:
+                for word in range(words):
+                    others[word] &= meets[t, word]
+        for cell in range(offsets[j], min(offsets[j + 1], len(marks))):
+            for stratum in range(firsts.size - 1):
+                first, last = firsts[stratum], firsts[stratum + 1]
+                of_cell, of_others, of_harmed = marks[cell, first:last], others[first:last], harmed[first:last]
+                rows = harms = 0
+                for word in range(of_cell.size):
+                    inside = of_cell[word] & of_others[word]
+                    rows += _ones(inside)
+                    harms += _ones(inside & of_harmed[word])
+                sums[cell, 0] += rows
+                sums[cell, 1] += harms
+                sums[cell, 2] += foretold[64 * first + stratum + rows]
+            sums[cell, 3] = sums[cell, 0]
+
+
+@inner  # type: ignore[untyped-decorator]
+def _ones(word: int) -> Any:
+    """How many bits are set, in a form that compilers know: they make one instruction for several words of it."""
+    pairs = word - ((word >> np.uint64(1)) & np.uint64(0x5555555555555555))
+    fours = (pairs & np.uint64(0x3333333333333333)) + ((pairs >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    eights = (fours + (fours >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((eights * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
 @inner  # type: ignore[untyped-decorator]
 def _add_up(
-    cells: Array, harm: Array, expected: Array, people: Array, state: Array, constrained: Array, sums: Array
-) -> None:
-    """Rows, harm, expectation and people per cell, over the rows that meet the conditions of all other columns."""
+    cells: Array, harm: Array, expected: Array, people: Array, state: Array, constrained: Array, columns: Array,
+    sums: Array,
+) -> None:  # fmt: skip
+    """Rows, harm, expectation and people per cell of some columns, over the rows that meet all others' conditions."""
     for cell in range(len(sums)):
         _fill(sums[cell], 0.0)
     alone = people.size == 0
@@ -239,7 +376,7 @@ def _add_up(
         for k in range(all_met):
             i = met[k]
             harmed, foretold = harm[i], expected[i]
-            for j in range(cells.shape[1]):
+            for j in columns:
                 cell = cells[i, j]
                 sums[cell, 0] += 1.0
                 sums[cell, 1] += harmed
@@ -271,7 +408,9 @@ def _best_condition(
         harm += sums[k, 1]
         expected += sums[k, 2]
         people += sums[k, 3]
-    best = _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid) - paid
+    best = -np.inf
+    if _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid):
+        best = _score(rows, harm, expected, people, total, objective, reach) - paid
     if best > at_least:
         _fill(condition, 1)
     at_least = max(at_least, best)
@@ -305,23 +444,20 @@ def _best_interval(
                 if is_whole and (missing or not has_missing):
                     continue
                 cost = prices[_form(a, b, bins, missing)]
-                score = (
-                    _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
-                    - paid
-                    - cost
-                )
+                if not _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid + cost):
+                    continue
+                score = _score(rows, harm, expected, people, total, objective, reach) - paid - cost
                 if score > at_least + _LEAST_GAIN:
                     best = at_least = score
                     price, low, high, with_missing = cost, a, b, missing == 1
     if has_missing:
         rows, harm, expected, people = sums[bins, 0], sums[bins, 1], sums[bins, 2], sums[bins, 3]
         cost = prices[2]  # of "missing"
-        score = (
-            _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost) - paid - cost
-        )
-        if score > at_least + _LEAST_GAIN:
-            best = score
-            price, low, high, with_missing = cost, 0, -1, True
+        if _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid + cost):
+            score = _score(rows, harm, expected, people, total, objective, reach) - paid - cost
+            if score > at_least + _LEAST_GAIN:
+                best = score
+                price, low, high, with_missing = cost, 0, -1, True
     if low >= 0:
         _fill(condition, 0)
         _fill(condition[low : high + 1], 1)
@@ -369,11 +505,9 @@ def _best_set(
             people += of_cell[3]
             takes_absent = prices[m + absent] < prices[m]
             cost = prices[m + absent] if takes_absent else prices[m]
-            score = (
-                _score(rows, harm, expected, people, total, objective, reach, fewest, at_least + paid + cost)
-                - paid
-                - cost
-            )
+            if not _may_reach(rows, harm, expected, people, total, objective, fewest, at_least + paid + cost):
+                continue
+            score = _score(rows, harm, expected, people, total, objective, reach) - paid - cost
             if score > at_least + _LEAST_GAIN:
                 best = at_least = score
                 price = cost
@@ -383,17 +517,42 @@ def _best_set(
     return best, price
 
 
-@inner  # type: ignore[untyped-decorator]
-def _score(
-    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, reach: Array,
-    fewest: Array, at_least: float,
+@once  # type: ignore[untyped-decorator]
+def _may_reach(
+    rows: float, harm: float, expected: float, people: float, total: Array, objective: int, fewest: Array,
+    at_least: float,
 ) -> Any:  # fmt: skip
-    """How strongly some rows fare worse than the others; minus infinity where they do not, or not by `at_least`."""
+    """Whether some rows are enough people, and may fare worse than the others by `at_least`.
+
+    Without a branch that a processor would have to guess: of most rows the score is never worked out.
+    """
+    rest, expected_outside = total[0] - rows, total[2] - expected
+    apart = harm - expected
+    inside, outside = expected * (rows - expected), expected_outside * (rest - expected_outside)
+    chi_square = apart * apart * (rows * outside + rest * inside)  # times both, as divisions take long
+    return (
+        (people >= fewest[0])
+        & (total[3] - people >= fewest[1])
+        & (
+            (objective != RATE)
+            | (
+                (harm > expected)
+                & (expected > 0.0)
+                & (expected_outside > 0.0)
+                & (expected < rows)
+                & (expected_outside < rest)
+                & (chi_square > at_least * inside * outside)  # else the divergence is no larger
+            )
+        )
+    )
+
+
+@inner  # type: ignore[untyped-decorator]
+def _score(rows: float, harm: float, expected: float, people: float, total: Array, objective: int, reach: Array) -> Any:
+    """How strongly some rows fare worse than the others; minus infinity where they do not."""
     rest, harm_outside, expected_outside = total[0] - rows, total[1] - harm, total[2] - expected
-    if people < fewest[0] or total[3] - people < fewest[1]:
-        return -np.inf
-    if objective == RATE:
-        return _rate_score(harm, rows, expected, harm_outside, rest, expected_outside, at_least)
+    if objective == RATE:  # log likelihood ratio of "a higher rate than expected inside, and a lower one outside"
+        return _divergence(harm, rows, expected) + _divergence(harm_outside, rest, expected_outside)  # Kulldorff 1997
     if objective == MEAN:
         return _mean_score(harm, rows, expected, harm_outside, rest, expected_outside, total[2] / total[0])
     inside, outside = _place(people, reach), _place(total[3] - people, reach)
@@ -408,23 +567,6 @@ def _score(
 @inner  # type: ignore[untyped-decorator]
 def _place(people: float, reach: Array) -> Any:
     return max(0, min(int(np.log2(people)), reach.shape[1] - 1))
-
-
-@once  # type: ignore[untyped-decorator]
-def _rate_score(
-    harm: float, n: float, expected: float, harm_outside: float, rest: float, expected_outside: float, at_least: float
-) -> Any:
-    """Log likelihood ratio of "a higher rate than expected inside, and a lower one outside" (Kulldorff 1997)."""
-    if harm <= expected or expected <= 0.0 or expected_outside <= 0.0:
-        return -np.inf
-    if expected >= n or expected_outside >= rest:
-        return -np.inf
-    apart = harm - expected
-    inside, outside = expected * (n - expected), expected_outside * (rest - expected_outside)
-    chi_square = apart * apart * (n * outside + rest * inside)  # times both, as divisions take long
-    if chi_square <= at_least * inside * outside:  # the divergence is no larger: no need of logarithms
-        return -np.inf
-    return _divergence(harm, n, expected) + _divergence(harm_outside, rest, expected_outside)
 
 
 @once  # type: ignore[untyped-decorator]

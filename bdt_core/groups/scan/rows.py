@@ -18,6 +18,50 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
+_MARKED = 20_000
+"""Of more rows in several strata what is expected is added up row by row: its last digits could decide something."""
+
+
+@dataclass(frozen=True, eq=False)
+class Marks:
+    """A bit per row in each cell: whether the row has it. So rows are counted 64 at once.
+
+    Rows of a stratum follow one another, and each stratum begins with a word of its own.
+
+    Attributes
+    ----------
+    of_cells : ndarray of uint64, shape (cells up to the last that a row has, words)
+    slots : ndarray of int64, shape (n,)
+        Which bit each row has.
+    firsts : ndarray of int64, shape (strata + 1,)
+        First word of each stratum.
+    one_of_each : ndarray of int64, shape (strata,)
+        A row of each stratum.
+    """
+
+    of_cells: NDArray[np.uint64]
+    slots: Numbers
+    firsts: Numbers
+    one_of_each: NDArray[np.intp]
+
+    @classmethod
+    def of(cls, cells: NDArray[np.uint16], strata: Numbers) -> Marks:
+        """Of rows in some strata."""
+        from bdt_core.groups.scan import kernels  # the compiler takes a third of a second to import
+
+        order, size = np.argsort(strata, kind="stable"), np.bincount(strata)
+        firsts = np.concatenate([[0], np.cumsum(-(-size // 64))])
+        first_rows = np.cumsum(size) - size
+        slots = np.empty(strata.size, dtype=np.int64)
+        slots[order] = np.arange(strata.size) + np.repeat(64 * firsts[:-1] - first_rows, size)
+        of_cells = np.zeros((int(cells.max()) + 1, firsts[-1]), dtype=np.uint64)
+        kernels.mark(cells, slots, of_cells)
+        return cls(of_cells, slots, firsts, order[first_rows])
+
+
+NO_MARKS = Marks(np.empty((0, 0), np.uint64), *(np.empty(0, np.int64) for _ in range(3)))
+
+
 @dataclass(frozen=True, eq=False)
 class ScanRows:
     """Rows with a known outcome.
@@ -72,6 +116,15 @@ class ScanRows:
         if self.lists is None:
             return self.strata
         return dense(self.strata * (int(self.lists.max(initial=0)) + 1) + self.lists)
+
+    @cached_property
+    def marks(self) -> Marks | None:
+        """Marks of a table of rates; None where each row has to be added up by itself."""
+        strata = self.exchangeable
+        number = int(strata.max(initial=0)) + 1
+        if self.persons is not None or 64 * number > self.rows or (number > 1 and self.rows > _MARKED):
+            return None
+        return Marks.of(self.cells, strata)
 
     @property
     def together(self) -> Numbers | None:
