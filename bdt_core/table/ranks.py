@@ -14,7 +14,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.table.pool import mapped, stretches
+from bdt_core.table.pool import blocks_of, mapped, stretches
 
 Hashes = NDArray[np.uint64]
 
@@ -25,7 +25,7 @@ WORDS = 4
 _MORE = 1.05
 """So many times the rows that are to be drawn are looked at, lest too few have a rank that is low enough."""
 _MIXED_TOGETHER = 1 << 14
-"""Numbers, so few that they stay in a cache: a long array in one go takes eight times as long."""
+"""Numbers, so few that they stay in a cache; of more, the compiled loop takes a quarter of the time."""
 
 
 def row_hashes(frame: pd.DataFrame) -> Hashes:
@@ -164,11 +164,14 @@ def added(sums: list[tuple[int, ...]]) -> tuple[int, ...]:
 def mixed(values: NDArray[Any]) -> Hashes:
     """The finaliser of SplitMix64 (Steele, Lea & Flood 2014): a one-to-one function that looks random."""
     result: Hashes = np.asarray(values, dtype=np.uint64) + _GOLDEN
-    for rows in stretches(len(result), _MIXED_TOGETHER):
-        value = result[rows]
-        value ^= value >> np.uint64(30)
-        value *= np.uint64(0xBF58476D1CE4E5B9)
-        value ^= value >> np.uint64(27)
-        value *= np.uint64(0x94D049BB133111EB)
-        value ^= value >> np.uint64(31)
+    if len(result) > _MIXED_TOGETHER:
+        from bdt_core.table.sketch_kernels import scatter
+
+        mapped(lambda rows: scatter(result[rows]), blocks_of(len(result)))
+        return result
+    result ^= result >> np.uint64(30)
+    result *= np.uint64(0xBF58476D1CE4E5B9)
+    result ^= result >> np.uint64(27)
+    result *= np.uint64(0x94D049BB133111EB)
+    result ^= result >> np.uint64(31)
     return result

@@ -38,6 +38,13 @@ def _hash_of_bits(value: Any) -> Any:
 
 
 @compiled  # type: ignore[untyped-decorator]
+def scatter(values: Array) -> None:
+    """Mix numbers to which the golden ratio was added already, in place: an uint64 array of shape (n,)."""
+    for i in range(values.size):
+        values[i] = _scattered(values[i])
+
+
+@compiled  # type: ignore[untyped-decorator]
 def hash_column(values: Array, is_bits: bool, hashes: Array, total: Array) -> None:
     """Mixed hashes of a column, and their sum over columns.
 

@@ -289,3 +289,9 @@ def test_a_tidy_frame_has_the_levels_that_occur_in_the_order_of_the_alphabet(val
         column = tidy(pd.DataFrame({"level": pd.Categorical(levels, categories=categories)}))["level"]
         assert list(column.cat.categories) == sorted({one for one in levels if one})
         assert [None if pd.isna(one) else one for one in column] == levels
+
+
+def test_many_numbers_are_mixed_as_few_are() -> None:
+    numbers = np.random.default_rng(9).integers(0, 2**64 - 1, 300_001, dtype=np.uint64)
+    few = np.concatenate([mixed(part) for part in np.array_split(numbers, 50)])
+    np.testing.assert_array_equal(mixed(numbers), few)
