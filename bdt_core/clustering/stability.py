@@ -90,7 +90,8 @@ def measure_stability(
         """
         is_bootstrap = number < bootstraps
         rng = np.random.default_rng([random_state, 1, number])
-        drawn = rng.integers(0, table.rows, rows) if is_bootstrap else judged
+        # The order of rows is of no matter, and rows that lie together are read together.
+        drawn = np.sort(rng.integers(0, table.rows, rows)) if is_bootstrap else judged
         seed = random_state + (0 if is_bootstrap else number + 1)
         again = clone(model).set_params(min_cluster_size=share, random_state=seed)
         again.fit_encoded(table.take(drawn), y[drawn], model.encoder_, model.method_)

@@ -16,6 +16,9 @@ from bdt_core.metrics import harm_sign
 from bdt_core.said import Column, Level, Numeral, joined, say
 from bdt_core.table.encoding import Encoded, Encoder
 
+_GATHERED = 16
+"""Rows fewer than one in so many are brought together before they are placed; of more, it is quicker to place all."""
+
 NAMED_FEATURES = 3
 """A step of a path names at most so many features ..."""
 
@@ -183,8 +186,11 @@ class ClusterTree:
             if node.children is None or node.split is None:
                 continue
             here = np.flatnonzero(at == node.id)
-            part = table.take(here) if len(here) < table.rows else table
-            at[here] = np.where(assign(part, 0, part.rows, node.split), node.children[1], node.children[0])
+            if _GATHERED * len(here) < table.rows:
+                sides = assign(table.take(here), 0, len(here), node.split)
+            else:
+                sides = assign(table, 0, table.rows, node.split)[here]
+            at[here] = np.where(sides, node.children[1], node.children[0])
         labels = np.array([-1 if node.label is None else node.label for node in self.nodes], dtype=np.intp)
         return labels[at]
 

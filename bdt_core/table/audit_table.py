@@ -218,11 +218,18 @@ def tidy(frame: pd.DataFrame) -> pd.DataFrame:
     columns = {}
     for name in frame.columns:
         column = frame[name]
-        if isinstance(column.dtype, pd.CategoricalDtype):
+        if isinstance(column.dtype, pd.CategoricalDtype) and not _is_tidy(column.array):
             used = column.cat.remove_unused_categories()
             column = used.cat.reorder_categories(sorted(used.cat.categories))
         columns[name] = column
     return pd.DataFrame(columns, copy=False)
+
+
+def _is_tidy(column: pd.Categorical) -> bool:
+    """Whether all categories occur, and are in order: to make sure of it takes less time than to make it so."""
+    occurs = np.zeros(len(column.categories) + 1, dtype=np.bool_)
+    occurs[column.codes] = True  # missing, -1, is the last one
+    return bool(occurs[:-1].all()) and list(column.categories) == sorted(column.categories)
 
 
 def taken(frame: pd.DataFrame, rows: NDArray[np.intp]) -> pd.DataFrame:

@@ -29,7 +29,15 @@ from bdt_core.table.categorical import (
     ranked_levels,
 )
 from bdt_core.table.frames import Kind, as_frame, column_kind
-from bdt_core.table.numeric import NumericColumn, encode_numbers, fit_numbers, numbers_in_turn, numeric_column
+from bdt_core.table.numeric import (
+    NumericColumn,
+    encode_numbers,
+    fit_numbers,
+    numbers_in_turn,
+    numbers_together,
+    numeric_column,
+)
+from bdt_core.table.pool import mapped, width_for
 
 __all__ = [
     "MAX_LEVELS",
@@ -255,21 +263,31 @@ class Encoder:
         categories = {column.name: column for column in self.categorical}
         # Every number may need a flag; rows of an array that are never written to take no memory.
         fields: FloatArray = np.empty((2 * len(numeric), len(frame)), dtype=np.dtype(self.dtype))
-        used = 0
-        for values in numbers_in_turn(frame, numeric):
-            if values.name not in numbers:
-                numbers[values.name] = fit_numbers(values, self.centre)
-            number = numbers[values.name]
-            encode_numbers(number, values, fields[used:], rows=self.rows, scale=self.scale, centre=self.centre)
-            used += 1 if number.missing is None else 2
+        used, width = 0, width_for(len(frame))
+        for group in numbers_together(frame, numeric):
+            fitted = mapped(lambda one: numbers.get(one.name) or fit_numbers(one, self.centre), group, width)
+            numbers.update((one.name, one) for one in fitted)
+            work = []
+            for values, number in zip(group, fitted, strict=True):
+                work.append((number, values, fields[used:]))
+                used += 1 if number.missing is None else 2
+            mapped(lambda one: encode_numbers(*one, rows=self.rows, scale=self.scale, centre=self.centre), work, width)
         codes: npt.NDArray[np.unsignedinteger[Any]] = np.empty((len(categorical), len(frame)), dtype=np.uint8)
-        for index, name in enumerate(categorical):
+
+        def encode(index: int) -> CategoricalColumn:
+            name = categorical[index]
             positions = positions_of(frame[name])
-            if name not in categories:
-                categories[name] = fit_categories(name, positions)
-            if len(categories[name].levels) > 255:
-                codes = codes.astype(np.uint16, copy=False)
-            encode_categories(categories[name], positions, codes[index])
+            category = categories.get(name) or fit_categories(name, positions)
+            if len(category.levels) <= np.iinfo(codes.dtype).max:
+                encode_categories(category, positions, codes[index])
+            return category
+
+        columns = mapped(encode, range(len(categorical)), width)
+        categories |= {one.name: one for one in columns}
+        wide = [index for index, one in enumerate(columns) if len(one.levels) > np.iinfo(np.uint8).max]
+        if wide:
+            codes = codes.astype(np.uint16)
+            mapped(encode, wide, width)
         encoder = replace(self, numeric=tuple(numbers.values()), categorical=tuple(categories.values()))
         return encoder, Encoded(fields[:used], codes)
 

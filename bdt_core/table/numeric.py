@@ -13,6 +13,7 @@ import pandas as pd
 
 from bdt_core.errors import DataError
 from bdt_core.inference.exact_sums import Span, mean_and_std_within
+from bdt_core.table.pool import mapped, width_for
 
 Floats = npt.NDArray[np.float64]
 
@@ -83,7 +84,13 @@ class Numbers:
 
 
 def numbers_in_turn(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[Numbers]:
-    """One column after the other; the memory of its values serves later columns again.
+    """One column after the other; see `numbers_together`."""
+    for group in numbers_together(frame, names):
+        yield from group
+
+
+def numbers_together(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[list[Numbers]]:
+    """A few columns after the other, in place where they can be; memory that copies take serves later columns again.
 
     Raises
     ------
@@ -95,12 +102,14 @@ def numbers_in_turn(frame: pd.DataFrame, names: Sequence[str]) -> Iterator[Numbe
     for first in range(0, len(names), _TOGETHER):
         group = names[first : first + _TOGETHER]
         sources = [_readable(frame[name]) for name in group]
-        for start in range(0, rows, _PART):
+        values = [_in_place(source) for source in sources]
+        copied = [(memory[place], source) for place, source in enumerate(sources) if values[place] is None]
+        for start in range(0, rows, _PART) if copied else ():
             part = slice(start, start + _PART)
-            for values, source in zip(memory, sources, strict=False):
-                values[part] = source[part]
-        for name, values in zip(group, memory, strict=False):
-            yield _measured(name, values)
+            for copy, source in copied:
+                copy[part] = source[part]
+        measured = [memory[place] if one is None else one for place, one in enumerate(values)]
+        yield mapped(lambda one: _measured(*one), list(zip(group, measured, strict=True)), width_for(rows))
 
 
 def fit_numbers(numbers: Numbers, centre: bool) -> NumericColumn:
@@ -176,6 +185,18 @@ def _readable(column: pd.Series[Any]) -> npt.NDArray[Any]:
             f'Column "{column.name}" was expected to hold numbers, but has other values. '
             "Make it numeric, or declare it categorical."
         ) from None
+
+
+def _in_place(source: npt.NDArray[Any]) -> Floats | None:
+    """The values where they are, for compiled loops, which read them only; None where a copy is needed."""
+    if source.dtype != np.float64 or not source.flags.c_contiguous or not source.flags.aligned:
+        return None
+    values = source.view()
+    try:
+        values.setflags(write=True)  # the loops are compiled for such arrays
+    except ValueError:
+        return None
+    return values
 
 
 def _measured(name: str, values: Floats) -> Numbers:

@@ -20,7 +20,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.table.pool import mapped
-from bdt_core.table.ranks import WORDS, Hashes, fingerprint, hashed_together
+from bdt_core.table.ranks import WORDS, Hashes, fingerprint, hashable, hashed_together
 
 BUCKETS = 512
 _BITS = 9
@@ -212,11 +212,8 @@ def sketched_rows(
         every, nothing = (np.zeros(rows.stop - rows.start, np.uint64) for _ in range(2))
         of_column = {}
         for name in columns:
-            column = frame[name].iloc[rows]
-            is_bits = column.dtype == np.float64
-            values = column.to_numpy().view(np.uint64) if is_bits else pd.util.hash_pandas_object(column, index=False)
             hashes = np.empty_like(every)
-            hash_column(np.ascontiguousarray(values), is_bits, hashes, every)
+            hash_column(*hashable(frame[name].iloc[rows]), hashes, every)
             if name in telling:
                 of_column[name] = hashes
         apart = nothing.copy()

@@ -1,7 +1,7 @@
 """The compiled loops over the hashes of people, serial and free of the interpreter lock.
 
-They do what `bdt_core.table.ranks.mixed` and `content_sums`, and pandas' hash of float64, do, to the bit. Import this
-module where it is needed only: the compiler takes a third of a second to load.
+They do what `bdt_core.table.ranks.mixed` and `content_sums`, and pandas' hashes of float64 and of rows, do, to the bit.
+Import this module where it is needed only: the compiler takes a third of a second to load.
 """
 
 from __future__ import annotations
@@ -28,6 +28,22 @@ def _scattered(value: Any) -> Any:
     return value ^ (value >> _31)
 
 
+@njit(nogil=True, inline="always")  # type: ignore[untyped-decorator]
+def _hash_of_bits(value: Any) -> Any:
+    if (value & _WITHOUT_SIGN) > _ABOVE_INFINITY:
+        value = _NAN
+    elif value == _MINUS_ZERO:
+        value = np.uint64(0)
+    return _scattered(value)
+
+
+@compiled  # type: ignore[untyped-decorator]
+def scatter(values: Array) -> None:
+    """Mix numbers to which the golden ratio was added already, in place: an uint64 array of shape (n,)."""
+    for i in range(values.size):
+        values[i] = _scattered(values[i])
+
+
 @compiled  # type: ignore[untyped-decorator]
 def hash_column(values: Array, is_bits: bool, hashes: Array, total: Array) -> None:
     """Mixed hashes of a column, and their sum over columns.
@@ -43,16 +59,28 @@ def hash_column(values: Array, is_bits: bool, hashes: Array, total: Array) -> No
         Is added to.
     """
     for i in range(values.size):
-        value = values[i]
-        if is_bits:
-            if (value & _WITHOUT_SIGN) > _ABOVE_INFINITY:
-                value = _NAN
-            elif value == _MINUS_ZERO:
-                value = np.uint64(0)
-            value = _scattered(value)
+        value = _hash_of_bits(values[i]) if is_bits else values[i]
         value = _scattered(value + _GOLDEN)
         hashes[i] = value
         total[i] += value
+
+
+@compiled  # type: ignore[untyped-decorator]
+def combine_hashes(values: Array, is_bits: bool, multiplier: Any, hashes: Array) -> None:
+    """Bring a further column into the hashes of rows, as pandas does.
+
+    Parameters
+    ----------
+    values : uint64 array of shape (n,)
+        As of `hash_column`.
+    is_bits : bool
+    multiplier : uint64
+    hashes : uint64 array of shape (n,)
+        Are changed.
+    """
+    for i in range(values.size):
+        value = _hash_of_bits(values[i]) if is_bits else values[i]
+        hashes[i] = (hashes[i] ^ value) * multiplier
 
 
 @compiled  # type: ignore[untyped-decorator]

@@ -8,7 +8,7 @@ import pytest
 
 from bdt_core.sealed.people import fingerprint_of, overlap
 from bdt_core.table.people import Minima, PeopleFingerprint, SketchedRows, sketched_rows, telling_columns
-from bdt_core.table.ranks import Hashes, content_sums, mixed
+from bdt_core.table.ranks import Hashes, content_sums, mixed, row_hashes
 
 
 def people(seed: int, n: int = 4_000) -> pd.DataFrame:
@@ -170,3 +170,22 @@ def test_the_compiled_loops_do_what_the_method_says(rows: int) -> None:
     assert ours.fingerprint.to_dict() == mine.fingerprint.to_dict()
     of_zero = frame.assign(amount=frame["amount"].where(frame["amount"] != 0, -0.0))
     assert sketched_rows(of_zero, list(frame), telling, persons).fingerprint.content == ours.fingerprint.content
+
+
+def test_rows_are_hashed_as_pandas_hashes_them() -> None:
+    rng = np.random.default_rng(3)
+    numbers = rng.choice([0.0, -0.0, np.nan, 1.5, -np.inf, 3e300], 500)
+    columns = {
+        "number": numbers,
+        "text": rng.choice(["a", "b"], 500).astype(object),
+        "level": pd.Categorical(rng.choice(["x", "y", None], 500)),
+        "whole": rng.integers(-9, 9, 500),
+        "key": rng.integers(0, 9, 500).astype(np.uint64),
+        "said": rng.random(500) < 0.5,
+        "half": rng.random(500, dtype=np.float32),
+    }
+    frame = pd.DataFrame(columns)
+    for some in (list(columns), ["whole"], ["number"], ["key", "half", "number"]):
+        expected = pd.util.hash_pandas_object(frame[sorted(some)], index=False).to_numpy()
+        np.testing.assert_array_equal(row_hashes(frame[some]), expected)
+    assert not len(row_hashes(frame.iloc[:0]))

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 from bdt_core.errors import DataError
 from bdt_core.said import Said, say
 from bdt_core.spec import AuditSpec, Split, parse_spec
-from bdt_core.table.audit_table import AuditTable
-from bdt_core.table.ranks import mixed
+from bdt_core.table.audit_table import AuditTable, tidy
+from bdt_core.table.ranks import lowest, mixed
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
@@ -270,3 +270,28 @@ def test_a_carried_column_of_one_value_is_carried_all_the_same():
     table = validate(frame, spec)
     assert "sex" in table.frame
     assert "sex" not in table.used
+
+
+@pytest.mark.parametrize("highest", [2**64 - 1, 2**64 - 2**50, 2**40, 300])
+@pytest.mark.parametrize("rows", [0, 1, 70, 999, 1000])
+def test_the_lowest_ranks_are_drawn_however_they_are_spread(highest: int, rows: int) -> None:
+    ranks = np.unique(np.random.default_rng(5).integers(0, highest, 1500, dtype=np.uint64))
+    mixed_up = np.random.default_rng(6).permutation(ranks)
+    for all_ranks in (mixed_up, mixed_up | np.uint64(2**63)):
+        expected = np.argsort(all_ranks, kind="stable")[:rows]
+        np.testing.assert_array_equal(lowest(all_ranks, rows), expected)
+
+
+@pytest.mark.parametrize("values", ["aab", "ba", "acca", "", "c-a", "-"])
+def test_a_tidy_frame_has_the_levels_that_occur_in_the_order_of_the_alphabet(values: str) -> None:
+    levels = [None if one == "-" else one for one in values]
+    for categories in (["a", "b", "c"], ["c", "b", "a"], sorted({one for one in levels if one})):
+        column = tidy(pd.DataFrame({"level": pd.Categorical(levels, categories=categories)}))["level"]
+        assert list(column.cat.categories) == sorted({one for one in levels if one})
+        assert [None if pd.isna(one) else one for one in column] == levels
+
+
+def test_many_numbers_are_mixed_as_few_are() -> None:
+    numbers = np.random.default_rng(9).integers(0, 2**64 - 1, 300_001, dtype=np.uint64)
+    few = np.concatenate([mixed(part) for part in np.array_split(numbers, 50)])
+    np.testing.assert_array_equal(mixed(numbers), few)
