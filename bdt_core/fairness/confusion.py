@@ -91,6 +91,11 @@ class Cells:
         """Whether rows differ in weight."""
         return self.weights is not self.rows
 
+    @property
+    def effective_rows(self) -> Floats:
+        """Kish's effective number of rows; the rows themselves without weights."""
+        return kish_rows(self.rows.n, self.weights.n, self.squares.n) if self.weighted else self.rows.n
+
     def combined(self, members: NDArray[Any]) -> Cells:
         """Sum over groups, as `Confusion.combined` does."""
         cells = self._each(lambda one: one.combined(members))

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from bdt_core.errors import SpecError
 from bdt_core.fairness.comparisons import IS_REFERENCE, AgainstReference
-from bdt_core.fairness.confusion import Cells, Confusion, Floats, kish_rows
+from bdt_core.fairness.confusion import Cells, Confusion, Floats
 from bdt_core.fairness.measured import MetricValues, first, measured, where
 from bdt_core.fairness.simultaneous import contrasts_critical_value
 from bdt_core.metrics import METRICS, SCORES, FunctionOfRows, ScoreMetric, function_metrics
@@ -172,12 +172,11 @@ def _slopes(metric: ScoreMetric, counts: Floats, value: Floats) -> Floats:
 def _effective_rows(cells: Cells, slopes: Floats, shares: Floats) -> Floats:
     """Rows of each group as far as they say how sure the metric is: Kish's with weights, fewer where persons have
     several."""
-    rows = cells.rows.n
     if cells.persons is not None:
         centred = slopes - np.nansum(slopes * shares, axis=0)
         spread = np.nansum(shares * centred**2, axis=0)
-        return rows / cells.persons.shrink_of(rows, centred.T, spread)
-    return kish_rows(rows, cells.weights.n, cells.squares.n) if cells.weighted else rows
+        return cells.rows.n / cells.persons.shrink_of(cells.rows.n, centred.T, spread)
+    return cells.effective_rows
 
 
 def _stacked(counts: Confusion) -> Floats:

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 from scipy import special
 
-from bdt_core.fairness.confusion import Cells, Floats, kish_rows
+from bdt_core.fairness.confusion import Cells, Floats
 from bdt_core.fairness.measured import MetricValues, first, measured, measured_each, reasons
 from bdt_core.fairness.rates import CountedRate, evaluate_all
 from bdt_core.fairness.simultaneous import contrasts_critical_value
@@ -51,7 +51,7 @@ def pre_training_metrics(
     with np.errstate(divide="ignore", invalid="ignore"):
         p_d, p_a = (one / one.sum(axis=1, keepdims=True) for one in (labels_d, labels_a))
         imbalance = (n_a - n_d) / (n_a + n_d)
-    effective_d, effective_a = effective_rows(d), effective_rows(a)
+    effective_d, effective_a = d.effective_rows, a.effective_rows
     low, high = _share_limits(n_d, n_a, effective_d, effective_a, alpha)
     out = {
         "CI": measured(imbalance, (1.0 - 2.0 * high, 1.0 - 2.0 * low), no_d, d.rows.n + a.rows.n, d.rows.n),
@@ -90,11 +90,6 @@ def rate_differences(
     empty = reasons(d.rows.n == 0, a.rows.n == 0, "no rows")
     no_rate = [first(empty, reasons(of_d.n[i] == 0, of_a.n[i] == 0, rate.nobody)) for i, rate in enumerate(rates)]
     return dict(zip(metrics, measured_each(gap, (low, high), no_rate, of_d.n, of_d.events), strict=True))
-
-
-def effective_rows(cells: Cells) -> Floats:
-    """Kish's effective number of rows; the rows themselves without weights."""
-    return kish_rows(cells.rows.n, cells.weights.n, cells.squares.n) if cells.weighted else cells.rows.n
 
 
 def _share_limits(

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr
 
-from bdt_core.fairness.confusion import Floats
+from bdt_core.fairness.confusion import Floats, kish_rows
 from bdt_core.fairness.counting import MAX_WEIGHT
 from bdt_core.fairness.counts import FIXED_POINT, OUTSIDE, SCORE_BINS, CountTable
 from bdt_core.fairness.favourable import Positive, favourable
@@ -59,16 +59,10 @@ def score_metrics(table: CountTable, positive: Positive, alpha: float) -> dict[s
         return np.stack([inside[:, ~good].sum(1), inside[:, good].sum(1)], axis=1)
 
     rows = by_label(table.counts, 1.0)
-    weighted = table.weights is not None and table.squared_weights is not None
     count = by_label(table.weights, FIXED_POINT) if table.weights is not None else rows
     total, squares = by_label(table.scores, FIXED_POINT), by_label(table.squared_scores, FIXED_POINT)
-    n, label = count.sum((1, 2)), np.array([0.0, 1.0])[:, None]
-    effective = n
+    (n, effective), label = _rows_with_a_score(table), np.array([0.0, 1.0])[:, None]
     raw = rows.sum((1, 2))
-    if weighted and table.squared_weights is not None:
-        with np.errstate(divide="ignore", invalid="ignore"):
-            squared = table.squared_weights[..., :SCORE_BINS].sum(axis=(1, 2, 3, 4)) / FIXED_POINT * MAX_WEIGHT
-            effective = np.where(n > 0, n**2 / squared, 0.0)
     empty = first(unusable, where(raw == 0, "no rows with a score"))
     positives = rows[:, 1].sum(1)
     with np.errstate(divide="ignore", invalid="ignore"):
@@ -142,17 +136,25 @@ def gap_limits(share: Floats, mean_score: Floats, variance: Floats, n: Floats, r
     return np.minimum(low, of_share[0] - mean_score), np.maximum(high, of_share[1] - mean_score)
 
 
+def _rows_with_a_score(table: CountTable) -> tuple[Floats, Floats]:
+    """Weight of each group's rows with a score, and their effective number; both are the rows without weights."""
+
+    def inside(array: NDArray[np.int64], unit: float = 1.0) -> Floats:
+        return np.asarray(array[..., :SCORE_BINS].sum(axis=(1, 2, 3, 4)) / unit)
+
+    rows = inside(table.counts)
+    if table.weights is None or table.squared_weights is None:
+        return rows, rows
+    weight = inside(table.weights, FIXED_POINT)
+    return weight, kish_rows(rows, weight, inside(table.squared_weights, FIXED_POINT / MAX_WEIGHT))
+
+
 def score_moments(table: CountTable) -> tuple[Floats, Floats] | None:
     """Mean score per group of known rows and its standard error; None without a score, NaN where undefined."""
     if table.scores is None or table.squared_scores is None:
         return None
     axes = (1, 2, 3, 4)
-    inside = table.counts[..., :SCORE_BINS].sum(axis=axes).astype(np.float64)
-    n = effective = inside
-    if table.weights is not None and table.squared_weights is not None:
-        n = table.weights[..., :SCORE_BINS].sum(axis=axes) / FIXED_POINT
-        with np.errstate(divide="ignore", invalid="ignore"):
-            effective = n**2 / (table.squared_weights[..., :SCORE_BINS].sum(axis=axes) / FIXED_POINT * MAX_WEIGHT)
+    n, effective = _rows_with_a_score(table)
     with np.errstate(divide="ignore", invalid="ignore"):
         mean = table.scores.sum(axis=axes) / FIXED_POINT / n
         variance = np.maximum(table.squared_scores.sum(axis=axes) / FIXED_POINT / n - mean**2, 0.0)

@@ -11,7 +11,6 @@ import numpy as np
 
 from bdt_core.errors import SpecError
 from bdt_core.fairness.confusion import Cells, Confusion, Floats
-from bdt_core.fairness.pre_training import effective_rows
 from bdt_core.fairness.simultaneous import range_of_pairs
 from bdt_core.inference import difference_limits
 from bdt_core.inference.multinomial import draw_multinomials
@@ -227,7 +226,7 @@ def noise_of(
     total = cells.weights
     pooled = np.array([one.sum() for one in (total.tp, total.fp, total.fn, total.tn)])
     # Groups in the order of their size: names do not enter the drawing.
-    sizes = np.sort(np.maximum(np.rint(effective_rows(cells)), 1.0)).astype(np.int64)
+    sizes = np.sort(np.maximum(np.rint(cells.effective_rows), 1.0)).astype(np.int64)
     rng = np.random.default_rng(random_state)
     drawn = draw_multinomials(rng, sizes, pooled / pooled.sum(), _DRAWS)
     counts = Confusion(*np.moveaxis(drawn, -1, 0))

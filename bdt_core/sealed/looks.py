@@ -328,7 +328,11 @@ class _Entry:
 
 
 def _stopped_before(begun: Event, facts: LookFacts) -> bool:
-    """Whether a look was of this audit by another plan; by this one, this look is the same begun again."""
+    """Whether a look was of this audit by another plan.
+
+    One by this plan is this look begun again, or that of another file of the same inbox, which may still run: how many
+    of these there are depends on the moment, and no answer may.
+    """
     return begun.get("name") == facts.name and begun.get("plan") != facts.plan
 
 

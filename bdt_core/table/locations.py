@@ -13,7 +13,7 @@ from functools import cached_property
 from importlib import resources
 from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING, Any, BinaryIO
-from urllib.parse import unquote
+from urllib.parse import unquote, urlsplit
 
 from bdt_core.errors import SourceError, UnreachableError, did_you_mean
 from bdt_core.said import Numeral, of_ours, say
@@ -344,9 +344,16 @@ def _keys(folders: Sequence[str]) -> dict[str, str]:
     return {unquote(name): unquote(value) for name, _, value in named}
 
 
+_OF_SERVERS = frozenset({"ftp", "http", "https", "sftp", "smb", "ssh"})
+"""Where a path alone leads nowhere: some file systems come to be half without a server, and complain when they go."""
+
+
 def _remote(path: str) -> UPath:
     from upath import UPath
 
+    address = urlsplit(path)
+    if address.scheme in _OF_SERVERS and not address.netloc:
+        raise SourceError(f"{path} names no server. Write {address.scheme}://SERVER/PATH.")
     try:
         return UPath(path)
     except (ImportError, ValueError) as error:

@@ -15,12 +15,12 @@ import pytest
 from upath import UPath
 
 from bdt_core.spec import AuditSpec, Inbox
-from bdt_pipeline import bias_audit_definitions
 from bdt_pipeline.assets.partitions import inbox_partitions
 from bdt_pipeline.automation import inbox_sensor
 from bdt_pipeline.automation.inbox_sensor import settled
 from bdt_pipeline.resources.inbox import Arrived, look_into, put_aside
 from tests.deadly import deadly
+from tests.pipeline.asked_sensors import AskedSensor
 
 Make = Callable[..., AuditSpec]
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -38,28 +38,8 @@ def spec(folder: Path, make_spec: Make) -> AuditSpec:
     return make_spec(folder / "{partition}", inbox=inbox)
 
 
-class Watched:
-    """A sensor that is asked again and again, and whose runs are carried out."""
-
-    def __init__(self, spec: AuditSpec, instance: dg.DagsterInstance) -> None:
-        self.defs, self.instance, self.cursor = bias_audit_definitions(spec), instance, None
-        self.spec, self.runs = spec, list[dg.RunRequest]()
-
-    def look(self) -> list[dg.RunRequest]:
-        sensor = self.defs.resolve_sensor_def(f"{self.spec.name}_inbox")
-        context = dg.build_sensor_context(
-            instance=self.instance, cursor=self.cursor, repository_def=self.defs.get_repository_def()
-        )
-        found = sensor(context)
-        if isinstance(found, dg.SkipReason):
-            self.skipped = found.skip_message
-            return []
-        for request in found.dynamic_partitions_requests:
-            self.instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
-        self.cursor = found.cursor
-        new = [one for one in found.run_requests if one.run_key not in {run.run_key for run in self.runs}]
-        self.runs += new
-        return new
+class Watched(AskedSensor):
+    """A sensor whose runs are carried out."""
 
     def audit(self, key: str, **tags: str) -> dg.ExecuteInProcessResult:
         job = self.defs.resolve_job_def(f"{self.spec.name}_audit")

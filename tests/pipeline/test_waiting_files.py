@@ -9,7 +9,6 @@ import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any
 
 import dagster as dg
 import pandas as pd
@@ -22,6 +21,7 @@ from bdt_core.spec import AuditSpec, Source
 from bdt_pipeline import Stages, bias_audit_definitions
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.automation.waiting_files import files_of
+from tests.pipeline.asked_sensors import AskedSensor
 
 Make = Callable[..., AuditSpec]
 REPORT = dg.AssetKey(["loans", "bias_report"])
@@ -61,25 +61,11 @@ class InRepository(InMemoryJob):
         return self.defs.get_repository_def()
 
 
-class Watched:
-    """A sensor that is asked again and again, and whose runs are carried out as processes do that Dagster starts."""
+class Watched(AskedSensor):
+    """A sensor whose runs are carried out as processes do that Dagster starts."""
 
     def __init__(self, spec: AuditSpec, instance: dg.DagsterInstance, stages: Stages | None = None) -> None:
-        self.defs = bias_audit_definitions(spec, stages=stages, assets="report")
-        self.spec, self.instance, self.cursor = spec, instance, None
-        self.asked: set[str | None] = set()
-
-    def look(self) -> list[dg.RunRequest]:
-        context = dg.build_sensor_context(
-            instance=self.instance, cursor=self.cursor, repository_def=self.defs.get_repository_def()
-        )
-        found: Any = self.defs.resolve_sensor_def("loans_inbox")(context)
-        for request in found.dynamic_partitions_requests:
-            self.instance.add_dynamic_partitions(request.partitions_def_name, request.partition_keys)
-        self.cursor = found.cursor
-        new = [one for one in found.run_requests if one.run_key not in self.asked]
-        self.asked |= {one.run_key for one in new}
-        return new
+        super().__init__(spec, instance, stages=stages, assets="report")
 
     def files(self, request: dg.RunRequest) -> list[str]:
         return list(files_of(AuditAssets(self.spec), request))

@@ -271,6 +271,12 @@ def test_any_file_system_of_fsspec(tmp_path):
         read_table("nosuch://audits/none.csv")
 
 
+@pytest.mark.parametrize("path", ["ftp:///x.csv", "https:///a/*.csv"])
+def test_an_address_without_a_server_is_refused_before_a_file_system_is_half_made(path):
+    with pytest.raises(SourceError, match=r"names no server\. Write (ftp|https)://SERVER/PATH"):
+        read_table(path)
+
+
 def test_what_only_dagster_fills_in_is_said():
     with pytest.raises(SourceError, match=r"only Dagster fills in \{\{ env\.NAME \}\}.*Write \$\{NAME\}"):
         read_table("{{ env.LOANS }}/loans.csv")
