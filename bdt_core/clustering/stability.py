@@ -8,7 +8,6 @@ from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from bdt_core.clustering.hbac import HBAC
 from bdt_core.table.pool import threads
@@ -82,6 +81,7 @@ def measure_stability(
         judged = np.sort(chosen)
     labels = (model.labels_ if labels is None else labels)[judged]
     judged_table = table.take(judged)
+    settings = model.get_params(deep=False)
 
     def refit(number: int) -> tuple[NDArray[np.int64], NDArray[np.float64]]:
         """Contingency of the clusters with those of one refit, whose draw is its own whatever runs beside it.
@@ -93,7 +93,7 @@ def measure_stability(
         # The order of rows is of no matter, and rows that lie together are read together.
         drawn = np.sort(rng.integers(0, table.rows, rows)) if is_bootstrap else judged
         seed = random_state + (0 if is_bootstrap else number + 1)
-        again = clone(model).set_params(min_cluster_size=share, random_state=seed)
+        again = type(model)(**{**settings, "min_cluster_size": share, "random_state": seed})
         again.fit_encoded(table.take(drawn), y[drawn], model.encoder_, model.method_)
         shared = _contingency(labels, again.tree_.route(judged_table), model.n_clusters_, again.n_clusters_)
         return shared, best_jaccard(shared, again.tree_.leaves_of_nodes)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import platform
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import cache
 from importlib import metadata
 from typing import Any, Literal
 
@@ -117,7 +118,13 @@ def build_document(findings: AuditFindings, spec: AuditSpec) -> dict[str, Any]:
 
 def _software() -> dict[str, str]:
     versions = {"bdt": installed_version(), "python": platform.python_version()}
-    return versions | {name: metadata.version(name) for name in _PACKAGES}
+    return versions | _versions()
+
+
+@cache
+def _versions() -> dict[str, str]:
+    """Of packages, which are what they are for as long as a process runs: to look them up reads a file of each."""
+    return {name: metadata.version(name) for name in _PACKAGES}
 
 
 def _data(test: Rows) -> parts.Data:

@@ -246,8 +246,7 @@ class _Column:
     @cached_property
     def whole(self) -> int:
         """Width at which nothing is divided; digits are wider than most letters, and so are bold ones."""
-        small = [_length(one) * _SMALL for _, *below in self.cells for one in below]
-        return math.ceil(max([_length(self.label), *(_length(text) * _WIDE for text, *_ in self.cells), *small]))
+        return math.ceil(max([_length(self.label), *(max(sizes) for sizes in self._sizes)]))
 
     @cached_property
     def least(self) -> int:
@@ -262,16 +261,19 @@ class _Column:
 
     def cost(self, width: int) -> float:
         """How high it makes the rows: the highest cell of a row counts most; intervals are not divided gladly."""
-        rows = Counter(
-            (
-                _lines(_length(text) * _WIDE, width)
-                + _SMALL * sum(_lines(_length(one) * _SMALL, width) for one in below),
-                self.number and any(width < _length(one) * _SMALL for one in below),
-            )
-            for text, *below in self.cells
-        )
+        rows: Counter[tuple[float, bool]] = Counter()
+        for (text, *below), n in self._sizes.items():
+            high = _lines(text, width) + _SMALL * sum(_lines(one, width) for one in below)
+            rows[high, self.number and any(width < one for one in below)] += n
         heads: float = _lines(_length(self.label), width) ** _POWER
         return heads + sum(float(n * (high**_POWER + _DIVIDED * divided)) for (high, divided), n in rows.items())
+
+    @cached_property
+    def _sizes(self) -> Counter[tuple[float, ...]]:
+        """How many cells are as long: the text, and what stands below it in small letters."""
+        return Counter(
+            (_length(text) * _WIDE, *(_length(one) * _SMALL for one in below)) for text, *below in self.cells
+        )
 
 
 def _lines(length: float, width: int) -> int:

@@ -7,16 +7,20 @@ import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
+from functools import cache
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
+    from great_expectations.core.batch_definition import BatchDefinition
 
 _THERE: list[subprocess.Popen[bytes]] = []
 """The process that evaluates, inside of `evaluated_beside`."""
+_one_at_a_time = threading.Lock()
 
 
 @dataclass(frozen=True)
@@ -76,16 +80,8 @@ def evaluated_beside() -> Iterator[None]:
 def _evaluated(frame: pd.DataFrame, expectations: Sequence[Expectation]) -> list[bool]:
     import great_expectations as gx  # a third of the time of a short audit: only when a check runs
     import great_expectations.expectations as gxe
-    from great_expectations.data_context.types.base import ProgressBarsConfig
+    import pandas as pd
 
-    context = gx.get_context(mode="ephemeral")
-    context.variables.progress_bars = ProgressBarsConfig(globally=False)
-    batch = (
-        context.data_sources.add_pandas("pandas")
-        .add_dataframe_asset("table")
-        .add_batch_definition_whole_dataframe("whole")
-        .get_batch(batch_parameters={"dataframe": frame})
-    )
     suite = gx.ExpectationSuite(
         name="quality",
         expectations=[
@@ -93,13 +89,32 @@ def _evaluated(frame: pd.DataFrame, expectations: Sequence[Expectation]) -> list
             for position, one in enumerate(expectations)
         ],
     )
+    with _one_at_a_time:
+        whole = _whole_table()
+        try:
+            batch = whole.get_batch(batch_parameters={"dataframe": frame})
+            results = batch.validate(suite, result_format="BOOLEAN_ONLY").results
+        finally:
+            whole.get_batch(batch_parameters={"dataframe": pd.DataFrame()})  # the last table would be kept
     verdicts = [False] * len(expectations)
-    for result in batch.validate(suite, result_format="BOOLEAN_ONLY").results:
+    for result in results:
         position = result.expectation_config.meta["position"]
         if _raised(result.exception_info or {}):
             raise RuntimeError(f"Great Expectations could not evaluate {expectations[position].name}.")
         verdicts[position] = bool(result.success)
     return verdicts
+
+
+@cache
+def _whole_table() -> BatchDefinition[Any]:
+    """What takes a table, for all tables of this process: Great Expectations writes its settings down for each anew."""
+    import great_expectations as gx
+    from great_expectations.data_context.types.base import ProgressBarsConfig
+
+    context = gx.get_context(mode="ephemeral")
+    context.variables.progress_bars = ProgressBarsConfig(globally=False)
+    asset = context.data_sources.add_pandas("pandas").add_dataframe_asset("table")
+    return asset.add_batch_definition_whole_dataframe("whole")
 
 
 def _raised(information: dict[str, Any]) -> bool:
