@@ -242,7 +242,7 @@ def test_embeddings_of_images_are_those_of_all_their_rows(frame: pd.DataFrame, t
 
 
 def test_what_is_left_open_is_proposed_of_the_stacked_table(frame: pd.DataFrame) -> None:
-    given = {"source": {"path": "x.csv", "stacked": stacked()}, "label": "there", "prediction": "said", "key": "image"}
+    given = {"source": {"stacked": stacked()}, "label": "there", "prediction": "said", "key": "image"}
     spec, proposal = with_proposed_roles(spec_of_keywords(given), frame)
     assert proposal is not None
     assert spec.protected == ["sex"]
