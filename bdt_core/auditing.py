@@ -18,7 +18,7 @@ from bdt_core.result import AuditPart, InAudit
 from bdt_core.sealed.looking import RecordedLook
 from bdt_core.shards.opening import Opened
 from bdt_core.spec import AuditSpec, load_spec, parse_spec, spec_of_keywords
-from bdt_core.spec.keywords import KEYWORDS, NOT_GIVEN
+from bdt_core.spec.keywords import KEYWORDS, NOT_GIVEN, with_place
 from bdt_core.spec.wording import guess_in_words
 from bdt_core.stages import READING, SPLITTING, WRITING, Stage, Stages, StepProgress, stages_of
 from bdt_core.table.audit_table import BIAS_VARIABLE
@@ -555,7 +555,11 @@ def settled_spec(spec: AuditSpec | dict[str, Any] | str | Path, data: pd.DataFra
     if isinstance(spec, str | Path):
         spec = load_spec(spec)
     if not isinstance(data, str | Path):
-        return spec if isinstance(spec, AuditSpec) else parse_spec({"source": {"path": "(DataFrame)"}, **spec})
+        return (
+            spec
+            if isinstance(spec, AuditSpec)
+            else parse_spec(spec if data is None and "source" in spec else with_place(spec))
+        )
     if isinstance(spec, AuditSpec):
         return spec.model_copy(update={"source": spec.source.model_copy(update={"path": str(data)})})
     return parse_spec({**spec, "source": {**spec.get("source", {}), "path": str(data)}})

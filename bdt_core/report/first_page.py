@@ -291,6 +291,8 @@ class FirstPage:
     counted : {"people", "rows"}
     people, people_of : int
         Audited, and in the table.
+    labels : int
+        How often each row of the source stands in the table: once for each of its labels.
     measure : NamedMeasure
     verdict : str
     blocks : bool
@@ -379,6 +381,7 @@ class FirstPage:
     counted: Literal["people", "rows"]
     people: int
     people_of: int
+    labels: int
     measure: NamedMeasure
     verdict: str
     blocks: bool
@@ -543,6 +546,7 @@ def _first_page(document: Printed) -> FirstPage:
         counted=ranked.counted if ranked else "people",
         people=document.data.rows_audited,
         people_of=document.data.rows,
+        labels=len(((document.spec.get("source") or {}).get("stacked") or {"rows": "1"})["rows"]),
         measure=measure(document),
         verdict=document.verdict.verdict,
         blocks=document.verdict.blocks,

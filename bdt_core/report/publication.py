@@ -326,6 +326,8 @@ def _spec(spec: Mapping[str, Any], levels: Mapping[str, set[str]]) -> dict[str, 
         }
     if "about" in spec:
         said["about"] = {key: one for key, one in (spec["about"] or {}).items() if key not in _ABOUT_LEFT_OUT}
+    if stacked := (spec.get("source") or {}).get("stacked"):  # labels are names of columns
+        said["source"] = {"stacked": stacked}
     return {**said, "groups": groups}
 
 

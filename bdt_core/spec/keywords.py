@@ -69,8 +69,9 @@ def spec_of_keywords(given: Mapping[str, Any]) -> AuditSpec:
     """
     if unknown := [name for name in given if name not in KEYWORDS]:
         raise SpecError("\n".join(map(_unknown, unknown)))
-    plain: dict[str, Any] = {"name": "audit", "source": {"path": "(DataFrame)"}}
+    plain: dict[str, Any] = {"name": "audit"}
     plain |= {name: value for name, value in given.items() if name not in SHORT}
+    plain = with_place(plain)
     for name in [one for one in SHORT if one in given]:
         section, key = SHORT[name]
         inside = plain.get(section, {})
@@ -86,6 +87,20 @@ def spec_of_keywords(given: Mapping[str, Any]) -> AuditSpec:
     if isinstance(bias, Mapping):
         plain["bias_variable"] = with_derivation(bias)
     return parse_spec(plain, "What audit() was called with")
+
+
+def with_place(plain: Mapping[str, Any]) -> dict[str, Any]:
+    """A specification of a table that is handed over, whose source says no place.
+
+    Examples
+    --------
+    >>> with_place({"source": {"clean": True}})
+    {'source': {'path': '(DataFrame)', 'clean': True}}
+    """
+    source = plain.get("source", {})
+    if not isinstance(source, Mapping) or not {"path", "sql", "database", "asset"}.isdisjoint(source):
+        return dict(plain)
+    return {**plain, "source": {"path": "(DataFrame)", **source}}
 
 
 def with_derivation(bias: Mapping[str, Any]) -> dict[str, Any]:

@@ -32,6 +32,33 @@ worst_groups: {{permutations: 39}}
 """
 
 
+def test_of_several_labels_each_row_has_a_line_for_each(tmp_path: Path) -> None:
+    labels = '{one: {"true": label, said: prediction}, two: {"true": label_2, said: prediction_2}}'
+    path = tmp_path / "people.csv"
+    frame = people(1200).reset_index(drop=True).rename_axis("person").reset_index()
+    frame.assign(label_2=frame["label"], prediction_2=frame["label"]).to_csv(path, index=False)
+    (tmp_path / "a.yaml").write_text(
+        f"""
+name: people
+source: {{path: {path}, stacked: {{by: model, rows: {labels}}}}}
+bias_variable: {{derive: error, label: "true", prediction: said}}
+features: {{include: [model, zone], kinds: {{zone: categorical}}}}
+split: {{key: person}}
+clustering: null
+slices: null
+worst_groups: {{permutations: 39}}
+"""
+    )
+    code, output = run(tmp_path / "a.yaml", "--out", tmp_path / "report", "--members", tmp_path / "m.csv")
+    assert code == 0, output
+    told = pd.read_csv(tmp_path / "m.csv", skiprows=1)
+    assert told["person"].tolist() == frame["person"].repeat(2).tolist()
+    assert told["model"].tolist() == ["one", "two"] * len(frame)
+    (found,) = [name for name in told if name.startswith("finding 1")]
+    assert "model is one" in found
+    assert set(told[told[found] == 1]["model"]) == {"one"}
+
+
 def written(folder: Path, *, memory: str = "", split: str = "") -> tuple[Path, pd.DataFrame]:
     frame = people(2000).reset_index(drop=True)
     frame.insert(0, "person", [f"p{one // 2}" for one in range(len(frame))])

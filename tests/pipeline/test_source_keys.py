@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
+from bdt_core.audit import audit
 from bdt_core.spec import AuditSpec
 from bdt_pipeline import BiasAudit, bias_audit_definitions
 from tests.pipeline.conftest import QUIET, settings
@@ -88,6 +89,36 @@ def test_clean_and_ages_of_a_table_that_an_asset_is(
     dg.materialize([people], instance=instance, run_config={"loggers": QUIET})
     defs = dg.Definitions.merge(audit, dg.Definitions(assets=[people]))
     assert facts(report(defs, instance, tmp_path / "out")) == (4, True, True)
+
+
+@pytest.mark.parametrize("memory", ["in_memory", "out_of_core"])
+def test_several_labels_of_each_row(
+    memory: str, loans: pd.DataFrame, tmp_path: Path, instance: dg.DagsterInstance
+) -> None:
+    """The report is the one that is made without Dagster: groups are counted on stacked rows, too."""
+    some = loans.reset_index(drop=True).rename_axis("nr").reset_index()
+    some.assign(then=some["error"].sample(frac=1.0, random_state=1).to_numpy()).to_csv(tmp_path / "l.csv", index=False)
+    rows = {"now": {"wrong": "error"}, "then": {"wrong": "then"}}
+    asked = attributes({"path": str(tmp_path / "l.csv"), "stacked": {"by": "when", "rows": rows}}) | {
+        "bias_variable": {"derive": "positive_prediction", "prediction": "wrong", "better": "lower"},
+        "features": {"include": ["when", "region"]},
+        "protected": ["sex"],
+        "split": {"key": "nr", "repeats": 1, "method": "hash"},
+        "clustering": {"stability": 0, "memory": memory},
+    }
+    _, defs = loaded(asked, BiasAudit)
+    (tmp_path / "out").mkdir()
+    done = defs.resolve_job_def("loans_audit").execute_in_process(
+        instance=instance,
+        raise_on_error=False,
+        run_config={"loggers": QUIET, **settings(AuditSpec.model_validate(asked), {"output": str(tmp_path / "out")})},
+    )
+    assert done.success, [one.step_failure_data.error for one in done.all_events if one.is_step_failure]
+    (written,) = (tmp_path / "out").rglob("report.json")
+    found, alone = json.loads(written.read_text()), audit(None, asked).document
+    assert found["data"]["rows"] == 2 * len(loans)
+    for part in ("data", "groups", "clusters", "verdict", "declared_outcomes"):
+        assert found[part] == alone[part], part
 
 
 def test_a_broken_age_fails_the_run_with_its_key(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import html
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ from bdt_core.errors import DataError, SourceError, SpecError
 from bdt_core.local_bias import LocalBiasSettings, LocalRows, find_local_bias
 from bdt_core.proposal import with_proposed_roles
 from bdt_core.report.html import render_html
+from bdt_core.report.markdown import render_markdown
+from bdt_core.report.publication import for_publication
 from bdt_core.spec import Source, Stacked, parse_spec, spec_of_keywords
 from bdt_core.table.batches import open_batches
 from bdt_core.table.sources import as_source_reads_it, read_table
@@ -56,6 +59,14 @@ def specification(objects: tuple[str, ...] = OBJECTS, **changes: Any) -> dict[st
     }
 
 
+def _of_one(name: str, **changes: Any) -> dict[str, Any]:
+    """An audit of one object, as it was done before."""
+    measured = {"derive": "error", "label": name, "prediction": f"{name}, said"}
+    return specification(
+        **{"source": {"path": "(DataFrame)"}, "bias_variable": measured, "local_bias": None, **changes}
+    )
+
+
 def gaps(result: AuditResult) -> dict[str, Any]:
     """What is said of each object."""
     assert result.local_bias is not None
@@ -85,10 +96,7 @@ def test_the_object_that_is_overlooked_beside_women_is_found(found: AuditResult)
 def test_each_gap_is_that_of_an_audit_of_this_object_alone(name: str, frame: pd.DataFrame, found: AuditResult) -> None:
     """The same images are train and test rows, for the key alone divides them."""
     alone = frame[["image", "sex", name, f"{name}, said"]].assign(noise=np.arange(len(frame)) % 7)
-    spec = specification(local_bias={"group": "sex", "n_clusters": 2})
-    spec |= {"source": {"path": "(DataFrame)"}, "bias_variable": {**spec["bias_variable"], "label": name}}
-    spec["bias_variable"]["prediction"] = f"{name}, said"
-    single = audit(alone, spec).local_bias
+    single = audit(alone, _of_one(name, local_bias={"group": "sex", "n_clusters": 2})).local_bias
     assert single is not None
     both = gaps(found)[name], single.everywhere
     parts = [[getattr(one, part) for part in ("train", "test")] for one in both]
@@ -127,17 +135,25 @@ def test_without_harm_there_are_no_more_alarms_than_are_allowed() -> None:
 
 @pytest.mark.parametrize("language", ["en", "nl"])
 def test_the_report_says_that_rows_are_pairs(language: str, frame: pd.DataFrame) -> None:
+    """In the annex and on page 1; in the form for publication, too."""
     document = audit(frame[:200], specification(OBJECTS[:3], language=language)).document
     assert document["data"]["rows"] == 600
-    (note,) = document["data"]["notes"]
-    said = {
-        "en": 'Each of the 200 rows of the source is counted 3 times, once for each label in "source.stacked": what '
-        "this report calls rows are pairs of a row and a label.",
-        "nl": 'Elk van de 200 rijen van de bron telt 3 keer mee, eenmaal voor elk label in "source.stacked": wat dit '
-        "rapport rijen noemt, zijn paren van een rij en een label.",
+    note, beginning = {
+        "en": (
+            'Each of the 200 rows of the source is counted 3 times, once for each label in "source.stacked": what this '
+            "report calls rows are pairs of a row and a label.",
+            "Each row of the source is counted 3 times, once for each of its labels.",
+        ),
+        "nl": (
+            'Elk van de 200 rijen van de bron telt 3 keer mee, eenmaal voor elk label in "source.stacked": wat dit '
+            "rapport rijen noemt, zijn paren van een rij en een label.",
+            "Elke rij van de bron telt 3 keer mee, eenmaal voor elk van haar labels.",
+        ),
     }[language]
-    assert said.replace('"', "&#34;") in render_html(document).replace("&quot;", "&#34;")
-    assert note == said or language == "nl"
+    assert note in html.unescape(render_html(document))
+    assert beginning in render_markdown(document)
+    assert beginning in render_markdown(for_publication(document))
+    assert beginning not in render_markdown(audit(frame[:200], _of_one(OBJECTS[0], language=language)).document)
 
 
 def test_in_memory_out_of_core_and_in_another_order_it_is_the_same_report(frame: pd.DataFrame, tmp_path: Path) -> None:
@@ -226,7 +242,7 @@ def test_embeddings_of_images_are_those_of_all_their_rows(frame: pd.DataFrame, t
 
 
 def test_what_is_left_open_is_proposed_of_the_stacked_table(frame: pd.DataFrame) -> None:
-    given = {"source": {"path": "x.csv", "stacked": stacked()}, "label": "there", "prediction": "said", "key": "image"}
+    given = {"source": {"stacked": stacked()}, "label": "there", "prediction": "said", "key": "image"}
     spec, proposal = with_proposed_roles(spec_of_keywords(given), frame)
     assert proposal is not None
     assert spec.protected == ["sex"]

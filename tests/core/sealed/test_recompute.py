@@ -406,6 +406,7 @@ _LOCAL = {"group": "sex", "n_clusters": 3}
 _TRIED = {"group": "race", "score": "score"}
 _SEARCHES: dict[str, tuple[Report, set[str]]] = {
     "places of small groups": ({"local_bias": {"group": "race", "metric": "tpr", "n_clusters": 7}}, {"local bias"}),
+    "named places": ({"local_bias": {"group": "sex", "places": "town"}}, {"local bias"}),
     "places pulled far": ({"local_bias": {**_LOCAL, "metric": "fpr", "weight": 0.2}}, {"local bias"}),
     "categories alone": (
         {"features": {"include": ["town", "job"]}, "clustering": {**_QUICK, "margin": 0.01}, "pooled_from": 5}, set()
@@ -451,6 +452,35 @@ def test_other_searches_agree(variant: str, program: Any, tmp_path: Path) -> Non
     ] == [one["test_rows"] for one in report["clusters"]]
     name = "town" if variant == "categories alone" else "age"
     table.columns[name] = np.roll(table.columns[name], 1)
+    assert program.Recomputed(report, table).differing
+
+
+def test_several_labels_of_each_row_agree(program: Any, tmp_path: Path) -> None:
+    """The verifier makes a row of each label, too; a changed cell of one label is found."""
+    file = tmp_path / "people.csv"
+    frame = people(900, 7, gaps=True).drop(columns="person").rename_axis("nr").reset_index()
+    second = frame["granted"].sample(frac=1.0, random_state=1).to_numpy()
+    frame.assign(granted_2=second, repaid_2=frame["repaid"].iloc[::-1].to_numpy()).to_csv(file, index=False)
+    labels = {"first": {"said": "granted", "true": "repaid"}, "then": {"said": "granted_2", "true": "repaid_2"}}
+    spec = parse_spec({
+        "name": "several",
+        "source": {"path": str(file), "stacked": {"by": "loan", "rows": labels}},
+        "bias_variable": {"derive": "error", "label": "true", "prediction": "said"},
+        "split": {"key": "nr"},
+        "features": {"include": ["loan", "age", "town"]},
+        "protected": ["sex"],
+        "local_bias": {"group": "sex", "places": "loan"},
+        "clustering": _QUICK,
+        "worst_groups": {"permutations": 39},
+        "slices": None,
+    })  # fmt: skip
+    report = json.loads(canonical_json(audit(None, spec).document))
+    table = program.Table([file], report["spec"]["source"])
+    recomputed = program.Recomputed(report, table)
+    assert table.rows == 1_800
+    assert recomputed.differing == []
+    assert {"local bias", "rows", "test rows", "people found"} <= recomputed.made.keys()
+    table.columns["said"] = np.roll(table.columns["said"], 2)
     assert program.Recomputed(report, table).differing
 
 
