@@ -195,7 +195,14 @@ class _Numbers:
     @classmethod
     def of(cls, frame: pd.DataFrame, name: str, rows: Places) -> _Numbers:
         known = known_numbers(frame, name)
-        return cls(known, np.searchsorted(known, coding.numbers(coding.column(frame, name), name))[rows])
+        values = coding.numbers(coding.column(frame, name), name)
+        order = np.argsort(values)  # missing ones last; quicker than a search for each
+        begins = np.flatnonzero(np.concatenate([[True], known[1:] != known[:-1]])[: known.size])
+        sizes = np.diff(begins, append=known.size)
+        places = np.empty(values.size, dtype=np.intp)
+        places[order[: known.size]] = np.repeat(begins, sizes)
+        places[order[known.size :]] = known.size
+        return cls(known, places[rows])
 
     def codes(self, ends: Places) -> NDArray[np.uint16]:
         """Cell of each row, where these are the ends of all intervals but the last."""

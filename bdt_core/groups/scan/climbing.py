@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from bdt_core.groups.scan.language import MAX_CONDITIONS, Language
-from bdt_core.groups.scan.rows import NO_MARKS, Floats, Numbers, ScanRows, Scored, scored
+from bdt_core.groups.scan.rows import FEW_ROWS, NO_MARKS, Floats, Numbers, ScanRows, Scored, scored
 
 _NO_REACH, _EACH_ALONE = np.zeros((3, 1)), np.empty(0)
 _STATES, _NUMBERS = 1_000, 4_000_000
@@ -156,7 +156,9 @@ class Climb:
         if memory is None or memory.rows is not self.rows:
             memory = Memory.none(self)
         people = _EACH_ALONE if self.rows.persons is None else self.rows.people
-        marks = self.rows.marks if self.expected is None and scores.is_rate else None
+        marks = None
+        if scores.is_rate and self.expected is None and (self.singles or self.rows.rows <= FEW_ROWS):
+            marks = self.rows.marks  # which a single climb over many rows would not repay
         marks = NO_MARKS if marks is None else marks
         state = np.empty(int(self.language.offsets[-1]), dtype=np.uint8)
         score = kernels.climb(

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 Numbers = NDArray[np.int64]
 
 
-_MARKED = 20_000
+FEW_ROWS = 20_000
 """Of more rows in several strata what is expected is added up row by row: its last digits could decide something."""
 
 
@@ -122,7 +122,7 @@ class ScanRows:
         """Marks of a table of rates; None where each row has to be added up by itself."""
         strata = self.exchangeable
         number = int(strata.max(initial=0)) + 1
-        if self.persons is not None or 64 * number > self.rows or (number > 1 and self.rows > _MARKED):
+        if self.persons is not None or 64 * number > self.rows or (number > 1 and self.rows > FEW_ROWS):
             return None
         return Marks.of(self.cells, strata)
 

@@ -292,3 +292,24 @@ def test_a_state_costs_what_its_conditions_cost() -> None:
         assert language.price(state) == forms[form]
     assert len(forms) >= FORMS
     assert np.all(np.diff(forms[:2]) >= 0)
+
+
+@pytest.mark.parametrize("strata", [1, 3, 7])
+def test_counted_rows_give_the_same_score_to_the_bit_as_rows_that_are_added_up(strata: int) -> None:
+    """Where each row is a person of its own by a number, rows are added up one by one."""
+    rng = np.random.default_rng(strata)
+    frame = table(rng, 3000)
+    of_rows = rng.integers(0, strata, len(frame))
+    harm = (rng.random(len(frame)) < 0.1 + 0.07 * of_rows + 0.1 * (frame.iloc[:, 0] > 3).to_numpy()).astype(np.float64)
+    counted = climb_of(frame, harm, strata=of_rows)
+    added = replace(counted, rows=replace(counted.rows, persons=np.arange(len(frame))))
+    assert counted.rows.marks is not None
+    assert added.rows.marks is None
+    reach = np.full((3, 16), 1.64)
+    for first, second in (
+        (counted.best(counted.scored()), added.best(added.scored())),
+        (counted.best_bound(counted.scored(), reach), added.best_bound(added.scored(), reach)),
+    ):
+        assert np.isfinite(first.score)
+        assert first.score == second.score
+        assert first.state.tolist() == second.state.tolist()
