@@ -7,11 +7,9 @@ Dagster has runs over several parts at once, too. There a step fails for all par
 result for all of them, so that one bad file would shut the gate on the others.
 """
 
-import gc
 import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
@@ -29,8 +27,6 @@ _PARENT, _ROOT = "dagster/parent_run_id", "dagster/root_run_id"
 _NEVER_RETRIED = {"dagster/max_retries": "0"}
 """Dagster would try a dead run again but once, however many files it had left; here a file is tried twice."""
 _LOOKED_BACK = 20
-_OBJECTS = 50_000
-"""New ones, before Python looks for garbage among them."""
 _BROKE_OFF = "The process that audited this file and others has ended."
 
 
@@ -62,10 +58,6 @@ def build_waiting_files_job(audit: AuditAssets) -> dg.JobDefinition | None:
         description="Audits each file in a run of its own, within this process.",
     )
     def audit_each(context: dg.OpExecutionContext) -> None:
-        with garbage_sought_rarely():
-            audit_all(context)
-
-    def audit_all(context: dg.OpExecutionContext) -> None:
         for name, state in context.op_config["files"].items():
             _refuse_if_ended(context)
             before = _runs_of(context.instance, audit, name, state)
@@ -87,27 +79,6 @@ def build_waiting_files_job(audit: AuditAssets) -> dg.JobDefinition | None:
         audit_each()
 
     return waiting_files
-
-
-@contextmanager
-def garbage_sought_rarely() -> Iterator[None]:
-    """Meanwhile Python looks for garbage as rarely as in the command line: most of what is imported stays.
-
-    Examples
-    --------
-    >>> before = gc.get_threshold()
-    >>> with garbage_sought_rarely():
-    ...     gc.get_threshold()[0]
-    50000
-    >>> gc.get_threshold() == before
-    True
-    """
-    before = gc.get_threshold()
-    gc.set_threshold(_OBJECTS)
-    try:
-        yield
-    finally:
-        gc.set_threshold(*before)
 
 
 def request(audit: AuditAssets, files: Mapping[str, str], rest_of: str | None = None) -> dg.RunRequest:
