@@ -87,7 +87,9 @@ def main() -> None:
     try:
         app()
     except SystemExit as end:
-        if _is_of_memory(end):  # libraries wait at the end for threads that memory did not suffice to start, for ever
+        # After an error native threads of libraries may still read ahead, which aborts Python at its end, or wait for
+        # others that memory did not suffice to start, for ever.
+        if end.code == COULD_NOT_RUN:
             atexit._run_exitfuncs()
             sys.stdout.flush()
             sys.stderr.flush()
@@ -95,14 +97,6 @@ def main() -> None:
         raise
     finally:
         gc.freeze()  # nor is it looked through at the end, when nothing is kept: that takes a second after the demo
-
-
-def _is_of_memory(error: BaseException | None) -> bool:
-    while error is not None:
-        if isinstance(error, MemoryError):
-            return True
-        error = error.__context__
-    return False
 
 
 def _reported(command: Callable[P, R]) -> Callable[P, R]:

@@ -30,6 +30,16 @@ def as_text(open_bytes: Opener, encoding: str) -> Iterator[TextIO]:
         yield text
 
 
+_SIGNATURES = {
+    b"%PDF-": say("a PDF"),
+    b"PK\x03\x04": say("a workbook (.xlsx, .ods) or packed (.zip)"),
+    b"\xd0\xcf\x11\xe0": say("an old workbook (.xls)"),
+    b"PAR1": say("Parquet"),
+    b"\x1f\x8b": say("packed (.gz)"),
+}
+"""How files begin that are no texts, and what they are."""
+
+
 def encoding_of(open_bytes: Opener, name: str, given: str | None = None) -> str:
     """The encoding that is given, if the whole file is in it; else UTF-16 by its mark, UTF-8, or what fits best.
 
@@ -54,6 +64,16 @@ def encoding_of(open_bytes: Opener, name: str, given: str | None = None) -> str:
     with open_bytes() as raw:
         beginning = raw.read(_BLOCK)
     is_marked = beginning.startswith(UTF16_MARKS)
+    for signature, what in _SIGNATURES.items():
+        if beginning.startswith(signature):
+            raise SourceError(
+                say(
+                    "{table} is {what}, whatever its name says. Save the table as .csv, or give the file the ending "
+                    "that it should have.",
+                    table=name,
+                    what=what,
+                )
+            )
     if b"\0" in beginning and not is_marked:
         raise SourceError(
             say("{table} is not a text table (it holds zero bytes). Expected .csv, .tsv or .parquet.", table=name)

@@ -307,14 +307,14 @@ def linked(file: str, folder: Path) -> str:
     SourceError, SpecError
         There is no such table.
     """
-    from bdt_core.table.locations import located
+    from bdt_core.table.locations import files_at
 
     source_of(file)
     if ":" in file.split("/")[0] or file.startswith("$"):
         return file
     if "*" in file and not Path(file).exists():
         return os.path.abspath(file)  # noqa: PTH100 - a pattern is no path to be resolved
-    located(file)
+    files_at(file)
     place = Path(file).expanduser().resolve()
     name = safe_name(place.name)
     try:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,6 +15,7 @@ from typer.testing import CliRunner
 
 from bdt_core.sealed.ledger import FILES
 from bdt_pipeline.cli import app
+from tests.pipeline.local_page.served import PATIENCE
 
 COLUMN = ["--bias-variable", "error"]
 LABELS = ["--label", "repaid", "--prediction", "approved"]
@@ -152,6 +154,20 @@ def test_too_little_memory_is_said(loans_file: Path, tmp_path: Path, monkeypatch
     result = CliRunner().invoke(app, ["audit", str(loans_file), *COLUMN, "--exclude", "person_id"])
     assert result.exit_code == 2
     assert result.stderr.strip().splitlines()[-1].startswith("Error: The memory is too small for this table.")
+
+
+def test_threads_of_others_do_not_change_how_a_command_that_could_not_run_ends(tmp_path: Path) -> None:
+    """Native threads that still read ahead would abort Python at its end; one that never ends would be waited for."""
+    code = (
+        "import atexit, sys, threading; from bdt_pipeline.cli import main; atexit.register(print, 'put away'); "
+        "threading.Thread(target=threading.Event().wait).start(); sys.argv = ['bdt', 'init', 'none.csv']; main()"
+    )
+    done = subprocess.run(
+        [sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE, check=False,
+        env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "put away\n")
+    assert done.stderr.startswith("Error: none.csv does not exist.")
 
 
 def test_an_unexpected_error_is_one_line_with_a_way_to_the_traceback(

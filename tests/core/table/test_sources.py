@@ -82,7 +82,10 @@ BAD = {
         "line 2 is UTF-8, line 3 is not",
     ),
     "open_quote": (b'a,b\n"x,1\n2,3\n', "never closed"),
-    "binary": (b"PK\x03\x04\x00\x00\x00", "zero bytes"),
+    "binary": (b"P\x03\x04\x00\x00\x00", "zero bytes"),
+    "a workbook": (b"PK\x03\x04\x00\x00\x00", r"is a workbook \(.xlsx, .ods\)"),
+    "a PDF": (b"%PDF-1.7\n1 0 obj\nendobj\n", "is a PDF, whatever its name says. Save the table as .csv"),
+    "Parquet": (b"PAR1\x15\x04\x15", "is Parquet, whatever its name says"),
 }
 
 

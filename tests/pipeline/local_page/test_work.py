@@ -320,6 +320,8 @@ def test_a_table_on_this_machine_is_linked(tmp_path: Path) -> None:
     assert linked(str(tmp_path / "*.csv"), beside) == str(tmp_path / "*.csv")
     with pytest.raises(SourceError, match="does not exist"):
         linked(str(tmp_path / "none.csv"), beside)
+    with pytest.raises(SourceError, match=r"holds no .parquet file. Name a .csv"):
+        linked(str(beside), beside)
     assert (tmp_path / "a [1].csv").exists()
 
 
