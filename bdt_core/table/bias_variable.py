@@ -161,7 +161,8 @@ def bias_variable(frame: pd.DataFrame, settings: BiasVariable) -> Outcome:
         y = made.amount(error, settings.quantile)
     else:
         y, left_out, never_positive = _from_confusion(frame, settings, made)
-    known = y[~np.isnan(y)]
+    is_missing = np.isnan(y)
+    known = y[~is_missing] if is_missing.any() else y
     missing = len(y) - len(known) - sum(one.rows for one in left_out)
     if missing:
         left_out.append(LeftOut(say("the bias variable ({name}) is missing", name=named(settings)), missing))

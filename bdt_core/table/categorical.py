@@ -11,9 +11,12 @@ import numpy.typing as npt
 import pandas as pd
 
 from bdt_core.errors import DataError
+from bdt_core.table.pool import stretches
 
 MAX_LEVELS = 65_535
 """A category column with more levels is refused: codes are 16 bits, one of which means "never seen"."""
+
+_PART = 1 << 16
 
 _COUNTABLE = 4096
 """Whole numbers that span no more values are counted; others are hashed."""
@@ -88,7 +91,10 @@ def fit_categories(name: str, positions: Positions) -> CategoricalColumn:
 
 def count_levels(positions: Positions) -> dict[str | None, int]:
     """Rows of each level that occurs; None is missing."""
-    counted = np.bincount(positions.rows + 1, minlength=len(positions.names) + 1).tolist()
+    size = len(positions.names) + 1
+    at_a_time = stretches(len(positions.rows), max(_PART, size))  # which stays in a cache
+    parts = (np.bincount(positions.rows[rows] + 1, minlength=size) for rows in at_a_time)
+    counted = sum(parts, np.zeros(size, dtype=np.intp)).tolist()
     counts: dict[str | None, int] = {}
     for level, count in zip((None, *positions.names), counted, strict=True):
         if count:

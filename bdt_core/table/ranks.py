@@ -22,6 +22,8 @@ _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _HASHED_TOGETHER = 1 << 16
 """Rows, so few that what lies between their values and their hashes stays in a cache."""
 WORDS = 4
+_PLACE_BITS = 22
+"""So many bits of a hash at most say where it falls: a table of all places stays in a cache."""
 _MORE = 1.05
 """So many times the rows that are to be drawn are looked at, lest too few have a rank that is low enough."""
 _MIXED_TOGETHER = 1 << 14
@@ -83,14 +85,21 @@ def rank_rows(hashes: Hashes, occurrences: Hashes) -> Hashes:
 
 def occurrence_numbers(hashes: Hashes) -> Hashes:
     """How many rows of equal content stand before each row."""
-    if not has_copies(hashes):
-        return np.zeros(len(hashes), dtype=np.uint64)
-    order = np.argsort(hashes, kind="stable")
-    ordered = hashes[order]
-    is_first = begins_run(ordered)
+    number = np.zeros(len(hashes), dtype=np.uint64)
+    ordered = np.sort(hashes)
+    repeated = ordered[1:][ordered[1:] == ordered[:-1]]
+    if not len(repeated):
+        return number
+    # Rows without a copy need not be put in order: most of them are told by where their hashes fall.
+    bits = min(_PLACE_BITS, len(hashes).bit_length() + 2)
+    below = np.uint64(64 - bits)
+    is_there = np.zeros(1 << bits, dtype=np.bool_)
+    is_there[repeated >> below] = True
+    rows = np.flatnonzero(is_there[hashes >> below])
+    order = rows[np.argsort(hashes[rows], kind="stable")]
+    is_first = begins_run(hashes[order])
     first = np.flatnonzero(is_first)
-    number = np.empty(len(hashes), dtype=np.uint64)
-    number[order] = np.arange(len(hashes)) - first[np.cumsum(is_first) - 1]
+    number[order] = np.arange(len(order)) - first[np.cumsum(is_first) - 1]
     return number
 
 
@@ -143,12 +152,15 @@ def content_sums(hashes: Hashes) -> tuple[int, ...]:
     tuple of int
         The number of rows, and four sums of differently mixed hashes.
     """
-    sums: list[int] = []
-    word = hashes
-    for _ in range(WORDS):
-        word = mixed(word)
-        sums.append(int(word.sum(dtype=np.uint64)))
-    return (len(hashes), *sums)
+
+    def of_block(rows: slice) -> tuple[int, ...]:
+        word, sums = hashes[rows], list[int]()
+        for _ in range(WORDS):
+            word = mixed(word)
+            sums.append(int(word.sum(dtype=np.uint64)))
+        return tuple(sums)
+
+    return (len(hashes), *added(mapped(of_block, blocks_of(len(hashes)) or [slice(0, 0)])))
 
 
 def fingerprint(sums: tuple[int, ...]) -> str:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import pandas as pd
+from numpy.typing import NDArray
 
 from bdt_core.errors import DataError, did_you_mean
 from bdt_core.said import AsItIs, Column, Text, joined, say
@@ -281,8 +283,8 @@ def as_years(column: pd.Series) -> pd.Series:
 def _as_numbers(column: pd.Series) -> pd.Series:
     if holds_dates(column):
         return as_years(column)
-    numbers = pd.to_numeric(column, errors="coerce").astype(np.float64)
     are_numbers = isinstance(column.dtype, np.dtype) and column.dtype.kind in "biuf"
+    numbers = (column if are_numbers else pd.to_numeric(column, errors="coerce")).astype(np.float64)
     bad = 0 if are_numbers else int((numbers.isna() & column.notna()).sum())
     if bad:
         raise DataError(
@@ -298,9 +300,21 @@ def _as_numbers(column: pd.Series) -> pd.Series:
     return numbers
 
 
+def _levels_of(column: pd.Series) -> tuple[NDArray[Any], pd.Index]:
+    """What `pandas.factorize` gives of categories, in their own order: the codes are known, and only so many values."""
+    categories: Any = column.array
+    codes = categories.codes
+    occurs = np.zeros(len(categories.categories) + 1, dtype=np.bool_)
+    occurs[codes] = True  # missing, -1, is the last one
+    values = np.flatnonzero(occurs[:-1])
+    places = np.full(len(occurs), -1, dtype=codes.dtype)
+    places[values] = np.arange(len(values))
+    return places[codes], pd.CategoricalIndex(pd.Categorical.from_codes(values, dtype=categories.dtype))
+
+
 def _as_categories(column: pd.Series) -> pd.Series:
     try:
-        codes, values = pd.factorize(column)
+        codes, values = _levels_of(column) if isinstance(column.dtype, pd.CategoricalDtype) else pd.factorize(column)
     except TypeError:
         raise DataError(
             f'Column "{column.name}" holds lists or other containers, which are no categories. Unpack them into '
@@ -318,7 +332,8 @@ def _as_categories(column: pd.Series) -> pd.Series:
         pd.Series(values).astype(str).tolist()
     )  # fmt: skip
     levels, positions = np.unique(np.array(texts, dtype=object), return_inverse=True)
-    places = np.append(positions, -1)  # missing has the code -1
+    # Missing has the code -1. In few bytes, as there is one for each row.
+    places = np.append(positions, -1).astype(np.min_scalar_type(-len(levels) - 1))
     return pd.Series(
         pd.Categorical.from_codes(places[codes], categories=pd.Index(levels.tolist())),
         index=column.index,

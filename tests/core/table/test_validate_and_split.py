@@ -1,6 +1,7 @@
 """Roles, types, warnings and the split."""
 
 import re
+from collections import Counter
 
 import numpy as np
 import pandas as pd
@@ -12,8 +13,9 @@ from bdt_core.errors import DataError
 from bdt_core.said import Said, say
 from bdt_core.spec import AuditSpec, Split, parse_spec
 from bdt_core.table.audit_table import AuditTable, tidy
-from bdt_core.table.ranks import lowest, mixed
+from bdt_core.table.ranks import lowest, mixed, occurrence_numbers
 from bdt_core.table.reading_notes import ReadingNotes
+from bdt_core.table.roles import settle_type
 from bdt_core.table.split import split_rows
 from bdt_core.table.validate import validate
 
@@ -295,3 +297,28 @@ def test_many_numbers_are_mixed_as_few_are() -> None:
     numbers = np.random.default_rng(9).integers(0, 2**64 - 1, 300_001, dtype=np.uint64)
     few = np.concatenate([mixed(part) for part in np.array_split(numbers, 50)])
     np.testing.assert_array_equal(mixed(numbers), few)
+
+
+@pytest.mark.parametrize("values", [1, 40, 5000, 2**60])
+@pytest.mark.parametrize("rows", [0, 1, 2, 5000])
+def test_copies_are_numbered_in_the_order_in_which_they_come(values: int, rows: int) -> None:
+    contents = np.random.default_rng(values).integers(0, values, rows, dtype=np.uint64)
+    for hashes in (contents, mixed(contents)):
+        seen: Counter[int] = Counter()
+        expected = []
+        for one in hashes.tolist():
+            expected.append(seen[one])
+            seen[one] += 1
+        assert occurrence_numbers(hashes).tolist() == expected
+
+
+@pytest.mark.parametrize(
+    "categories", [["b", "a", "c"], [3, 1, 2], [2.0, 1.5, 7.0], [True, False], [pd.Timestamp("2026-01-02"), "x"]]
+)
+def test_categories_become_the_texts_that_their_values_become(categories: list[object]) -> None:
+    for codes in ([1, 0, -1, 1], [0], [], [-1, -1], [len(categories) - 1, 0, 0]):
+        column = pd.Series(pd.Categorical.from_codes(codes, categories=categories), name="level")
+        settled = settle_type(column, "categorical")
+        expected = [None if one < 0 else str(categories[one]) for one in codes]
+        assert [None if pd.isna(one) else one for one in settled] == expected
+        assert list(settled.cat.categories) == sorted({one for one in expected if one is not None})
