@@ -26,7 +26,10 @@ from bdt_core.report.plain_names import PlainNames
 from bdt_core.report.printed import printed
 from bdt_core.report.prose import read_in
 from bdt_core.report.translation import TEMPLATE, texts, translated
+from bdt_core.said import say
 from bdt_core.spec import LANGUAGES
+from bdt_core.table.repeats_said import REPEATED
+from bdt_core.words import count
 from tests.core.report.contradictions import plain as words_of
 
 GOLDENS = Path(__file__).parents[2] / "goldens"
@@ -476,7 +479,7 @@ def test_rows_that_may_be_one_person_are_named(language: str) -> None:
     document = compas(language)
     told = {"en": "2,000 of 2,500 rows are the same as", "nl": "2.000 van de 2.500 rijen zijn gelijk aan"}[language]
     assert told not in text_of(printed(document))
-    document["warnings"].append("2,000 of 2,500 rows are the same as another one in every column, far more than ...")
+    document["warnings"].append(say(REPEATED, N=count(2_000), Nall=count(2_500)))
     assert told in text_of(printed(document))
 
 
