@@ -10,6 +10,7 @@ import os
 import sys
 import traceback
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal, ParamSpec, TypeVar
@@ -91,8 +92,9 @@ def main() -> None:
         # others that memory did not suffice to start, for ever.
         if end.code == COULD_NOT_RUN:
             atexit._run_exitfuncs()
-            sys.stdout.flush()
-            sys.stderr.flush()
+            for stream in filter(None, (sys.stdout, sys.stderr)):  # a supervisor may close both
+                with suppress(OSError):
+                    stream.flush()
             os._exit(COULD_NOT_RUN)
         raise
     finally:
