@@ -37,7 +37,11 @@ import pandas as pd
 from bdt_core import audit
 print(audit(pd.read_csv("loans.csv"), label="repaid", prediction="granted", derive="error", protected=["sex"]))
 """
-_SPEC = {"bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"}, "protected": ["sex"]}
+_SPEC = {
+    "name": "loans",
+    "bias_variable": {"derive": "error", "label": "repaid", "prediction": "granted"},
+    "protected": ["sex"],
+}
 _BAD = {
     "empty.csv": b"",
     "head_only.csv": b"sex,age,refused\n",
@@ -237,7 +241,7 @@ def _write_project(root: Path, assets: str, loans: pd.DataFrame) -> None:
         "    return dg.load_from_defs_folder(path_within_project=Path(__file__).parent)\n"
     )
     loans.to_csv(root / "loans.csv", index=False)
-    attributes = {"name": "loans", "source": {"path": str(root / "loans.csv")}, **_SPEC}
+    attributes = {"source": {"path": str(root / "loans.csv")}, **_SPEC}
     chosen = {} if assets == "chain" else {"assets": assets}
     (defs / "defs.yaml").write_text(
         yaml.safe_dump({"type": "bdt_pipeline.BiasAudit", "attributes": attributes | chosen})
