@@ -162,7 +162,7 @@ def test_the_search_stops_before_clusters_follow_outcomes():
     model = LOGAN(10, weight=0.05).fit(X, correct, group)
     assert (model.predict(X) != model.labels_).mean() <= 0.02
     assert np.nanmax(model.gaps_) < 0.4
-    assert [one for one in model.notes_ if "more than 2% of the train rows would not lie" in one]
+    assert [one for one in model.notes_ if "more than 2.0 % of the train rows would not lie" in one]
     assert not LOGAN(10).fit(X, correct, group).notes_
 
 
