@@ -8,7 +8,7 @@ one entry.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, ItemsView, Iterator, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Generic, Literal, Protocol, TypeVar
@@ -925,6 +925,10 @@ class _Choices(Mapping[str, str]):
 
     def __len__(self) -> int:
         return len(_choices())
+
+    def items(self) -> ItemsView[str, str]:
+        """Both at once: to make all choices anew for each of them takes most of reading a specification."""
+        return _choices().items()
 
 
 def _choices() -> dict[str, str]:

@@ -93,7 +93,7 @@ class Climb:
 
     def with_harm(self, harm: NDArray[np.float64]) -> Climb:
         """The same search for other outcomes."""
-        return replace(self, rows=replace(self.rows, harm=harm))
+        return replace(self, rows=self.rows.with_harm(harm))
 
     def started_from(self, state: NDArray[np.uint8]) -> Climb:
         """The same search, from one state alone."""

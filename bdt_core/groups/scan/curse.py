@@ -90,6 +90,8 @@ class Drawing:
     units : Units
     sides : ndarray of int64, shape (units,)
         Stratum and side of each: an odd number is inside.
+    outside : ndarray of int64, shape (units,)
+        The same of people alike outside of the group.
     order : ndarray of int64, shape (units,)
         Units in the order of their sides.
     begin, size : ndarray of int64, shape (sides,)
@@ -101,6 +103,7 @@ class Drawing:
 
     units: Units
     sides: Numbers
+    outside: Numbers
     order: Places
     begin: Places
     size: Places
@@ -118,14 +121,14 @@ class Drawing:
         means: Floats = harm / np.maximum(np.bincount(side_of_row, minlength=size.size), 1)
         own, outside = means[side_of_row], means[_outside(side_of_row, size)]
         return cls(
-            units, sides, np.argsort(sides, kind="stable"), np.cumsum(size) - size, size, strength,
-            strength * own + (1.0 - strength) * outside,
+            units, sides, _outside(sides, size), np.argsort(sides, kind="stable"), np.cumsum(size) - size, size,
+            strength, strength * own + (1.0 - strength) * outside,
         )  # fmt: skip
 
     def draw(self, rng: np.random.Generator) -> Places:
         """The row whose outcome each row gets."""
         weakened = rng.random(self.sides.size) >= self.strength
-        sides = np.where(weakened, _outside(self.sides, self.size), self.sides)
+        sides = np.where(weakened, self.outside, self.sides)
         chosen = self.begin[sides] + (rng.random(sides.size) * self.size[sides]).astype(np.intp)
         return self.units.givers(self.order[chosen])
 

@@ -171,6 +171,12 @@ class ScanRows:
         medians = (ordered[first + (size - 1) // 2] + ordered[first + size // 2]) / 2.0
         return np.asarray(np.abs(self.harm - medians[self.strata]), dtype=np.float64)
 
+    def with_harm(self, harm: Floats) -> ScanRows:
+        """The same rows with other outcomes, which have no part in who is alike, and in which row has which bit."""
+        rows, known = replace(self, harm=harm), vars(self)
+        vars(rows).update({name: known[name] for name in ("exchangeable", "marks") if name in known})
+        return rows
+
     def within(self, inside: NDArray[np.bool_]) -> ScanRows:
         """The same rows where those of a group are alike among themselves only: its difference is expected."""
         return replace(self, strata=dense(2 * self.strata + inside))
@@ -183,9 +189,9 @@ class ScanRows:
 
     def inside(self, state: NDArray[np.uint8]) -> NDArray[np.bool_]:
         """Which of them are in the group that a state says."""
-        inside = np.ones(self.rows, dtype=bool)
+        meets, inside = state == 1, np.ones(self.rows, dtype=bool)
         for column in self.cells.T:
-            inside &= state[column] == 1
+            inside &= meets.take(column)
         return inside
 
 

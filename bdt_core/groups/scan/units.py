@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -61,10 +62,14 @@ class Units:
 
     def permuted(self, rng: np.random.Generator) -> Places:
         """The row whose outcome each row gets, if units of one kind change places at random."""
-        order = np.argsort(self.kinds, kind="stable")
-        units = np.empty_like(order)
-        units[order] = np.argsort(self.kinds + rng.random(self.kinds.size))
+        units = np.empty_like(self._by_kind)
+        units[self._by_kind] = np.argsort(self.kinds + rng.random(self.kinds.size))
         return self.givers(units)
+
+    @cached_property
+    def _by_kind(self) -> Places:
+        """Units in the order of their kinds."""
+        return np.argsort(self.kinds, kind="stable")
 
 
 def _kinds(strata: Numbers, size: Places) -> Numbers:
