@@ -171,10 +171,10 @@ def demo(
     Example:  bdt demo
               bdt demo --case grants --language nl
     """
-    from bdt_pipeline.commands.beforehand import compiled_beforehand
+    from bdt_pipeline.commands.beforehand import MODULES, compiled_beforehand
     from bdt_pipeline.resources.expectations import evaluated_beside
 
-    with evaluated_beside(), compiled_beforehand():  # begun before Dagster is imported
+    with evaluated_beside(MODULES), compiled_beforehand():  # begun before Dagster is imported
         from bdt_pipeline.commands.run_demo import run_demo
 
         run_demo(case, language, out, verbose=verbose)

@@ -84,6 +84,23 @@ class AlikeComparison(Result):
 
 
 @dataclass(frozen=True)
+class _Ends:
+    """How many standard errors an interval reaches towards no difference, and away from it."""
+
+    near: float
+    far: float
+
+    @classmethod
+    def of(cls, alpha: float, reach: float | None) -> _Ends:
+        far = float(ndtri(1.0 - alpha / 2.0))
+        return cls(far if reach is None else reach, far)
+
+    def around(self, difference: float, error: float) -> tuple[float, float]:
+        below, above = (self.near, self.far) if difference >= 0 else (self.far, self.near)
+        return difference - below * error, difference + above * error
+
+
+@dataclass(frozen=True)
 class Factors:
     """Rows with an outcome and the factors that it may depend on.
 
@@ -136,6 +153,16 @@ class Factors:
         values = np.column_stack([self.values, inside.astype(np.float64)])
         return replace(self, values=values, categorical=(*self.categorical, False))
 
+    def in_all(
+        self, inside: NDArray[np.bool_], *, alpha: float = 0.05, reach: float | None = None
+    ) -> tuple[float, float, float]:
+        """The difference of a group from everybody else, whatever the factors say, with its interval.
+
+        Parameters and errors are those of `compare`, of which it is the part that needs no prediction.
+        """
+        difference, influence = self._difference(inside)
+        return difference, *_Ends.of(alpha, reach).around(difference, self._error(influence))
+
     def compare(self, inside: NDArray[np.bool_], *, alpha: float = 0.05, reach: float | None = None) -> AlikeComparison:
         """Hold a group against everybody else, and against people like them.
 
@@ -170,17 +197,10 @@ class Factors:
         >>> round(found.difference, 2), round(abs(found.remaining), 2)
         (0.2, 0.0)
         """
+        raw, raw_influence = self._difference(inside)
         group = inside.astype(np.float64)
-        rows_inside = int(group.sum())
-        if rows_inside in (0, group.size):
-            raise ValueError("a group needs people inside and outside")
         chances = np.clip(self._expected(group), 0.0, 1.0)
         chance = chances.mean(axis=0)
-        share = rows_inside / group.size
-        centred = group - share
-        raw = float(self.outcome[inside].mean() - self.outcome[~inside].mean())
-        about = np.where(inside, self.outcome[inside].mean(), self.outcome[~inside].mean())
-        raw_influence = centred * (self.outcome - about) / (group.size * share * (1.0 - share))
         left = group - chance
         among = float(left @ left)
         remaining = float(left @ self.unexplained) / among
@@ -188,28 +208,22 @@ class Factors:
         by_division = [one @ other / (one @ one) for one, other in zip(group - chances, self._unexplained, strict=True)]
         scatter = float(np.std(by_division))
         error = math.hypot(self._error(influence), scatter)
-        far = float(ndtri(1.0 - alpha / 2.0))
-        near = far if reach is None else reach
-
-        def ends(difference: float, error: float) -> tuple[float, float]:
-            below, above = (near, far) if difference >= 0 else (far, near)
-            return difference - below * error, difference + above * error
-
+        ends = _Ends.of(alpha, reach)
         statistic = abs(remaining) / error if error > 0 else math.inf
         raw_error, explained_error = (
             self._error(raw_influence),
             math.hypot(self._error(raw_influence - influence), scatter),
         )
         explained = raw - remaining
-        low, high = ends(raw, raw_error)
-        remaining_low, remaining_high = ends(remaining, error)
+        low, high = ends.around(raw, raw_error)
+        remaining_low, remaining_high = ends.around(remaining, error)
         return AlikeComparison(
             difference=raw,
             low=low,
             high=high,
             explained=explained,
-            explained_low=explained - far * explained_error,
-            explained_high=explained + far * explained_error,
+            explained_low=explained - ends.far * explained_error,
+            explained_high=explained + ends.far * explained_error,
             remaining=remaining,
             remaining_low=remaining_low,
             remaining_high=remaining_high,
@@ -217,10 +231,20 @@ class Factors:
             confidence=1.0 - alpha,
             overlap=float((chance[inside] <= _CERTAIN).mean()),
             robustness=_robustness(statistic, group.size),
-            robustness_low=_robustness(max(statistic - near, 0.0), group.size),
+            robustness_low=_robustness(max(statistic - ends.near, 0.0), group.size),
             rows=group.size,
-            rows_inside=rows_inside,
+            rows_inside=int(inside.sum()),
         )
+
+    def _difference(self, inside: NDArray[np.bool_]) -> tuple[float, Vector]:
+        """The difference from everybody else, and the influence of each row on it."""
+        rows_inside = int(inside.sum())
+        if rows_inside in (0, inside.size):
+            raise ValueError("a group needs people inside and outside")
+        share = rows_inside / inside.size
+        mean_inside, mean_outside = self.outcome[inside].mean(), self.outcome[~inside].mean()
+        apart = self.outcome - np.where(inside, mean_inside, mean_outside)
+        return float(mean_inside - mean_outside), (inside - share) * apart / (inside.size * share * (1.0 - share))
 
     def _left_out(self, influence: Vector, weight: Vector) -> Vector:
         """How far the estimate moves without the person of a row: its influence, more the more weight the person has.

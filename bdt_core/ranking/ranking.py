@@ -190,11 +190,11 @@ class _People:
     def _in_all(self, pair: tuple[Finding, Mask]) -> tuple[Finding, Mask]:
         """A finding by its difference from everybody else, where the search compared people alike in groups before."""
         finding, inside = pair
-        if finding.groups_before and (alike := self._compare(finding, inside)) is not None:
-            harmed = finding.rows * alike.difference if self._is_rate else None
-            finding = replace(
-                finding, difference=alike.difference, low=alike.low, high=alike.high, people_harmed=harmed
-            )  # fmt: skip
+        if finding.groups_before:  # a group of the search, which was on all rows
+            alpha = self._spec.significance.alpha
+            difference, low, high = self._factors[False].in_all(inside, alpha=alpha, reach=finding.reach)
+            harmed = finding.rows * difference if self._is_rate else None
+            finding = replace(finding, difference=difference, low=low, high=high, people_harmed=harmed)
         return finding, inside
 
     def _compare(self, finding: Finding, inside: Mask) -> AlikeComparison | None:

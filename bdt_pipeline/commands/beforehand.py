@@ -14,6 +14,9 @@ from typing import Any
 
 _KERNELS = ("bdt_core.groups.scan.kernels", "bdt_core.clustering.kernels")
 """In the order in which a run in Dagster comes to them."""
+MODULES = ("sklearn.ensemble", "matplotlib.figure", "bdt_core.verdict", "bdt_core.ranking.ranking",
+           "bdt_core.report.from_findings", "bdt_core.report.figures", "bdt_core.report.pdf")  # fmt: skip
+"""What stages and the report import when they begin, and everything else with it."""
 
 
 def _loops() -> dict[Any, tuple[Any, ...]]:

@@ -12,15 +12,24 @@ from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from functools import cache
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     import pandas as pd
     from great_expectations.core.batch_definition import BatchDefinition
 
-_THERE: list[subprocess.Popen[bytes]] = []
-"""The process that evaluates, inside of `evaluated_beside`."""
+_THERE: list[_Beside] = []
+"""Who evaluates, inside of `evaluated_beside`."""
 _one_at_a_time = threading.Lock()
+
+
+@dataclass(frozen=True)
+class _Beside:
+    """A process that evaluates, and the modules that are imported while it is waited for."""
+
+    process: subprocess.Popen[bytes]
+    modules: Sequence[str]
 
 
 @dataclass(frozen=True)
@@ -58,21 +67,27 @@ def evaluate(frame: pd.DataFrame, expectations: Sequence[Expectation]) -> list[b
 
 
 @contextmanager
-def evaluated_beside() -> Iterator[None]:
+def evaluated_beside(modules: Sequence[str] = ()) -> Iterator[None]:
     """Meanwhile `evaluate` asks a process of its own, which loads Great Expectations while this one does other things.
 
     For audits of which only one is run, of a table that Arrow can hold.
+
+    Parameters
+    ----------
+    modules : sequence of str, optional
+        What this process needs later, and imports while it waits for the first answer.
     """
     environment = os.environ | {"PYTHONPATH": os.pathsep.join(sys.path)}
     process = subprocess.Popen(
         [sys.executable, "-P", __file__],
         env=environment, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
     )  # fmt: skip
-    _THERE.append(process)
+    beside = _Beside(process, modules)
+    _THERE.append(beside)
     try:
         yield
     finally:
-        _THERE.remove(process)
+        _THERE.remove(beside)
         process.kill()
         process.communicate()
 
@@ -123,7 +138,7 @@ def _raised(information: dict[str, Any]) -> bool:
     return any(bool(one.get("raised_exception")) for one in parts)
 
 
-def _asked(process: subprocess.Popen[bytes], frame: pd.DataFrame, expectations: Sequence[Expectation]) -> list[bool]:
+def _asked(beside: _Beside, frame: pd.DataFrame, expectations: Sequence[Expectation]) -> list[bool]:
     """The other process's answer: a line of expectations and the table go there, a line of verdicts comes back."""
     import pyarrow as pa
 
@@ -133,11 +148,14 @@ def _asked(process: subprocess.Popen[bytes], frame: pd.DataFrame, expectations: 
         stream.write_table(table)
     content = sink.getvalue().to_pybytes()
     question = {"expectations": [asdict(one) for one in expectations], "size": len(content)}
+    process = beside.process
     assert process.stdin is not None
     assert process.stdout is not None
     try:
         process.stdin.write(json.dumps(question).encode() + b"\n" + content)
         process.stdin.flush()
+        for module in beside.modules:
+            import_module(module)
         answer = json.loads(process.stdout.readline())
     except (OSError, ValueError) as error:
         raise RuntimeError("The process of Great Expectations has ended.") from error

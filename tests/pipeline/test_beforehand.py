@@ -8,6 +8,7 @@ import sys
 import threading
 from collections import defaultdict
 from collections.abc import Callable
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -96,6 +97,10 @@ with compiled_beforehand():
     for _ in ("compiled", "there already"):
         done = subprocess.run([sys.executable, "-c", asked], capture_output=True, text=True, check=True)
         assert done.stdout == "climb 0\nrefine 0\nsplit_statistics 0\n", done.stderr
+
+
+def test_what_is_imported_beforehand_is_there() -> None:
+    assert all(map(find_spec, beforehand.MODULES))
 
 
 def test_what_cannot_be_compiled_is_left_to_who_needs_it(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

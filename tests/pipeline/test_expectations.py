@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Any
 
 import numpy as np
@@ -39,8 +40,11 @@ def test_a_process_beside_gives_the_same_verdicts(monkeypatch: pytest.MonkeyPatc
         raise AssertionError("evaluated in this process")
 
     monkeypatch.setattr(expectations, "_evaluated", not_here)
-    with evaluated_beside():
+    monkeypatch.delitem(sys.modules, "colorsys", raising=False)
+    with evaluated_beside(["colorsys"]):
+        assert "colorsys" not in sys.modules, "before anything is waited for"
         assert evaluate(TABLE, asked) == expected
+        assert "colorsys" in sys.modules
         assert evaluate(TABLE.head(1), asked[:1]) == [True]
         with pytest.raises(RuntimeError, match="could not evaluate ExpectColumnValuesToNotBeNull"):
             evaluate(TABLE, [Expectation("ExpectColumnValuesToNotBeNull", {"column": "wage"})])
@@ -49,8 +53,8 @@ def test_a_process_beside_gives_the_same_verdicts(monkeypatch: pytest.MonkeyPatc
 
 def test_a_process_that_has_ended_gives_no_verdict() -> None:
     with evaluated_beside():
-        (process,) = expectations._THERE
-        process.kill()
-        process.wait()
+        (beside,) = expectations._THERE
+        beside.process.kill()
+        beside.process.wait()
         with pytest.raises(RuntimeError, match="has ended"):
             evaluate(TABLE, [ASKED[0][0]])
