@@ -13,7 +13,7 @@ from functools import cache, cached_property
 from importlib import resources
 from importlib.resources.abc import Traversable
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from bdt_core.report.blocks import plain
 from bdt_core.report.catalogue import sayings
@@ -23,6 +23,9 @@ from bdt_core.report.page import build_page, open_parts
 from bdt_core.report.printed import AnyDocument, printed
 from bdt_core.said import AsItIs, say
 from bdt_core.words import each_text
+
+if TYPE_CHECKING:
+    from typst import Compiler
 
 # Typst brings the first along, matplotlib the others.
 _TEXT, _MONO, _PICTURE = "Libertinus Serif", "DejaVu Sans Mono", "DejaVu Sans"
@@ -138,35 +141,51 @@ def _compiled(template: Traversable, page: dict[str, Any], standards: str | list
 
     fonts, families = _fonts(further=not has_letters(json.dumps(page, ensure_ascii=False)))
     picture = resources.files("bdt_core.report").joinpath("templates", "picture.typ")
-    asked: dict[str, Any] = {"input": picture.read_bytes() + template.read_bytes(), "font_paths": fonts}
-    compile_page: Any = typst.compile_with_warnings  # its stub knows one page only
+    source = picture.read_bytes() + template.read_bytes()
 
-    def inputs(stays: dict[str, bool]) -> dict[str, str]:
-        return {"page": json.dumps({**page, **families, "stays": stays}, ensure_ascii=False)}
+    def setting(stays: dict[str, bool]) -> _Setting:
+        inputs = {"page": json.dumps({**page, **families, "stays": stays}, ensure_ascii=False)}
+        return _Setting(typst.Compiler(source, font_paths=fonts, sys_inputs=inputs), source, standards)
 
-    def placed(stays: dict[str, bool]) -> dict[str, bool]:
-        return dict(json.loads(typst.query(**asked, sys_inputs=inputs(stays), selector="<stays>", field="value")))
-
-    pdf, warnings = compile_page(**asked, sys_inputs=inputs({}), pdf_standards=standards)
-    if any(_NOT_SETTLED in one.message for one in warnings):
-        stays = _settled(placed)
-        pdf, _ = compile_page(**asked, sys_inputs=inputs(stays), pdf_standards=standards)
-    return bytes(pdf)
+    first = setting({})
+    pdf, comes_to_rest = first.written()
+    return pdf if comes_to_rest else _settled(first, setting).written()[0]
 
 
-def _settled(placed: Callable[[dict[str, bool]], dict[str, bool]]) -> dict[str, bool]:
-    """By name of a figure whether it stays with its heading, once `placed` of it agrees; in doubt it does."""
+class _Setting:
+    """A page that is set once, by a compiler which still knows it when it writes it.
+
+    Attributes
+    ----------
+    better : dict of str to bool
+        By name of a figure, whether it had better stay with its heading.
+    """
+
+    def __init__(self, compiler: Compiler, source: bytes, standards: str | list[str]) -> None:
+        self._compiler, self._source, self._standards = compiler, source, standards
+        self.better: dict[str, bool] = dict(json.loads(compiler.query("<stays>", field="value")))
+
+    def written(self) -> tuple[bytes, bool]:
+        """The page, and whether the places of its figures came to rest."""
+        write: Any = self._compiler.compile_with_warnings  # its stub knows several pages, too
+        pdf, warnings = write(self._source, pdf_standards=self._standards)
+        return bytes(pdf), not any(_NOT_SETTLED in one.message for one in warnings)
+
+
+def _settled(first: _Setting, setting: Callable[[dict[str, bool]], _Setting]) -> _Setting:
+    """The page whose figures stay with their headings where it agrees that they had better; in doubt they do."""
     seen: list[dict[str, bool]] = []
-    stays = placed({})
+    stays = first.better
     for _ in range(_SET):
-        better = placed(stays)
-        if better == stays:
+        page = setting(stays)
+        if page.better == stays:
+            return page
+        if page.better in seen:
+            stays = {name: one or stays[name] for name, one in page.better.items()}
             break
-        if better in seen:
-            return {name: one or stays[name] for name, one in better.items()}
         seen.append(stays)
-        stays = better
-    return stays
+        stays = page.better
+    return setting(stays)
 
 
 @cache

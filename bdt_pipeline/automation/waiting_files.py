@@ -7,9 +7,11 @@ Dagster has runs over several parts at once, too. There a step fails for all par
 result for all of them, so that one bad file would shut the gate on the others.
 """
 
+import gc
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import dagster as dg
@@ -17,6 +19,7 @@ from dagster._core.definitions.job_base import InMemoryJob
 from dagster._core.execution.api import execute_run
 
 from bdt_pipeline.assets.common import AuditAssets
+from bdt_pipeline.resources.kept_records import kept_open
 from bdt_pipeline.resources.run_log import log
 
 FILE, STATE = "bdt/file", "bdt/state"
@@ -58,17 +61,19 @@ def build_waiting_files_job(audit: AuditAssets) -> dg.JobDefinition | None:
         description="Audits each file in a run of its own, within this process.",
     )
     def audit_each(context: dg.OpExecutionContext) -> None:
-        for name, state in context.op_config["files"].items():
-            _refuse_if_ended(context)
-            before = _runs_of(context.instance, audit, name, state)
-            if any(one.is_finished or not _is_dead(context, one) for one in before[:1]) or len(before) > 1:
-                continue
-            for broken in before:
-                context.instance.report_run_failed(broken, _BROKE_OFF)
-            run = _run_of(context, audit, name, state, before)
-            job = context.repository_def.get_job(audit.job)
-            ended = execute_run(InMemoryJob(job), run, context.instance)
-            log(context, f"{name}: {'audited' if ended.success else 'failed'} in run {run.run_id}.")
+        with kept_open(context.instance) as instance, _loaded_passed_over() as all_is_loaded:
+            for name, state in context.op_config["files"].items():
+                _refuse_if_ended(context)
+                before = _runs_of(instance, audit, name, state)
+                if any(one.is_finished or not _is_dead(context, one) for one in before[:1]) or len(before) > 1:
+                    continue
+                for broken in before:
+                    instance.report_run_failed(broken, _BROKE_OFF)
+                run = _run_of(context, instance, audit, name, state, before)
+                job = context.repository_def.get_job(audit.job)
+                ended = execute_run(InMemoryJob(job), run, instance)
+                all_is_loaded()
+                log(context, f"{name}: {'audited' if ended.success else 'failed'} in run {run.run_id}.")
 
     @dg.job(
         name=name_of_job(audit),
@@ -121,6 +126,25 @@ def taken_up(instance: dg.DagsterInstance, audit: AuditAssets, present: Mapping[
             yield request(audit, files, dead.run_id)
 
 
+@contextmanager
+def _loaded_passed_over() -> Iterator[Callable[[], None]]:
+    """Once what it gives is called, Python no longer looks through what is loaded for what may go.
+
+    That is a million objects by then: to look through them takes longer than to audit a small file.
+    """
+    begun: list[None] = []
+
+    def begin() -> None:
+        if not begun:
+            gc.freeze()
+            begun.append(None)
+
+    try:
+        yield begin
+    finally:
+        gc.unfreeze()
+
+
 def _runs_of(instance: dg.DagsterInstance, audit: AuditAssets, name: str, state: str) -> list[dg.DagsterRun]:
     """The runs of a file in a state, the newest first."""
     return list(instance.get_runs(dg.RunsFilter(job_name=audit.job, tags={FILE: name, STATE: state})))
@@ -140,7 +164,12 @@ def _refuse_if_ended(context: dg.OpExecutionContext) -> None:
 
 
 def _run_of(
-    context: dg.OpExecutionContext, audit: AuditAssets, name: str, state: str, before: Sequence[dg.DagsterRun]
+    context: dg.OpExecutionContext,
+    instance: dg.DagsterInstance,
+    audit: AuditAssets,
+    name: str,
+    state: str,
+    before: Sequence[dg.DagsterRun],
 ) -> dg.DagsterRun:
     """The run of a file: in the UI, and where somebody launches it again, like any other."""
     job = context.repository_def.get_job(audit.job)
@@ -148,7 +177,7 @@ def _run_of(
     tags = {"dagster/partition": name, FILE: name, STATE: state, _AMONG: context.run_id}
     first = before[0].run_id if before else None
     again = {} if first is None else {_PARENT: first, _ROOT: first}
-    return context.instance.create_run_for_job(
+    return instance.create_run_for_job(
         job,
         tags={**job.run_tags, **_NEVER_RETRIED, **tags, **again},
         root_run_id=first,

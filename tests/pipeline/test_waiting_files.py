@@ -21,6 +21,7 @@ from bdt_core.spec import AuditSpec, Source
 from bdt_pipeline import Stages, bias_audit_definitions
 from bdt_pipeline.assets.common import AuditAssets
 from bdt_pipeline.automation.waiting_files import files_of
+from bdt_pipeline.resources.kept_records import kept_open
 from tests.pipeline.asked_sensors import AskedSensor
 
 Make = Callable[..., AuditSpec]
@@ -252,3 +253,25 @@ def test_where_dagster_looks_after_each_run_s_container_nobody_shares(
     found = defs.resolve_sensor_def("loans_inbox")(context)
     assert isinstance(found, dg.SkipReason)
     assert "inbox.at_once is 4" in str(found.skip_message)
+
+
+def test_records_that_are_kept_open_are_those_of_the_instance(instance_on_disk: dg.DagsterInstance) -> None:
+    records = Path(instance_on_disk.root_directory) / "history" / "runs"
+    with kept_open(instance_on_disk) as kept:
+        assert kept is not instance_on_disk
+        for part in "abcd":
+            kept.report_runless_asset_event(dg.AssetMaterialization(REPORT, partition=part))
+            assert part in instance_on_disk.get_materialized_partitions(REPORT), "others see it at once"
+        job = dg.JobDefinition(graph_def=dg.GraphDefinition(name="empty"))
+        for name in ("first", "second", "third", "fourth"):
+            run = kept.create_run_for_job(job)
+            kept.report_engine_event(name, run)
+            (written,) = instance_on_disk.all_logs(run.run_id)
+            assert written.message == name
+        assert list(records.glob("*-wal")), "the last are open"
+    assert not list(records.glob("*-wal")), "all are closed"
+
+
+def test_records_elsewhere_are_left_as_they_are() -> None:
+    with dg.DagsterInstance.ephemeral() as instance, kept_open(instance) as kept:
+        assert kept is instance
