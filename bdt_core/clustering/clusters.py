@@ -12,7 +12,6 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.clustering.hbac import HBAC
 from bdt_core.clustering.rule import Rule, find_rules
 from bdt_core.clustering.stability import SEEDS, Stability, measure_stability
 from bdt_core.fairness.coding import column
@@ -25,6 +24,7 @@ from bdt_core.table.persons import count_persons
 from bdt_core.table.rows import Rows
 
 if TYPE_CHECKING:
+    from bdt_core.clustering.hbac import HBAC  # scikit-learn and Numba: a second, for who reads results
     from bdt_core.shards.table import ShardedTable
 
 Progress = Callable[[int, int], None]
@@ -84,6 +84,8 @@ class Clusters(AuditPart):
     @cached_property
     def model(self) -> HBAC:
         """The fitted clustering."""
+        from bdt_core.clustering.hbac import HBAC
+
         return HBAC.from_dict(self.model_state)
 
     def predict(self, table: AuditTable) -> NDArray[np.int64]:
@@ -175,6 +177,8 @@ def find_clusters(train: Rows, settings: Clustering, progress: Progress | None =
     Only features are clustered on; protected columns are kept out. `progress` is called with (splits tried and refits
     done, all of them).
     """
+    from bdt_core.clustering.hbac import HBAC
+
     persons = count_persons(train)
     per_person = 1.0 if persons is None else train.audited_rows / persons
     smallest = min_cluster_rows(settings, train.audited_rows, train.spec, per_person)

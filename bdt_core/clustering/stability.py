@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from bdt_core.clustering.hbac import HBAC
 from bdt_core.table.pool import threads
+
+if TYPE_CHECKING:
+    from bdt_core.clustering.hbac import HBAC
 
 MOST_ROWS = 100_000
 SEEDS = 5

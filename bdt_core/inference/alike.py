@@ -20,7 +20,6 @@ from itertools import combinations
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import ndtr, ndtri
-from scipy.stats import rankdata
 
 from bdt_core.result import Result
 
@@ -135,6 +134,8 @@ class Factors:
         numbers = [one for one, is_code in zip(self.values.T, self.categorical, strict=True) if not is_code]
         if len(numbers) > _MOST_CROSSED:
             return self.values
+        from scipy.stats import rankdata  # half a second, for who only reads what was compared
+
         ranks = [rankdata(one, nan_policy="omit") / max(np.isfinite(one).sum(), 1) - 0.5 for one in numbers]
         return np.column_stack([self.values, *(one * other for one, other in combinations(ranks, 2))])
 

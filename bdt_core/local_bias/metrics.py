@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from bdt_core.local_bias import kernels
 from bdt_core.metrics import LocalMetricName
 
 Floats = npt.NDArray[np.float64]
@@ -83,6 +82,8 @@ def metric_by_group(
         if outcome.score is None:
             value = counts[:, :, 1] / counted
         else:
+            from bdt_core.local_bias import kernels  # Numba is nothing for who only reads results
+
             wins = np.zeros(k * groups, np.int64)
             by_score = np.argsort(outcome.score, kind="stable")
             ordered = outcome.score[by_score]

@@ -9,7 +9,6 @@ from typing import Any
 import numpy as np
 
 from bdt_core.errors import DataError
-from bdt_core.local_bias import kernels
 from bdt_core.local_bias.inputs import checked_matrix
 from bdt_core.local_bias.metrics import Floats, Integers
 
@@ -57,6 +56,8 @@ class Partition:
             values = matrix[:, column].astype(np.float64) - self.mean[column]
             numeric[column] = on_grid(values, int(self.exponent[column]))
         nearest = np.empty(len(matrix), np.int32)
+        from bdt_core.local_bias import kernels
+
         kernels.assign_nearest(numeric, self.centres.astype(self.dtype), nearest)
         return self.merged_into[nearest]
 

@@ -9,7 +9,6 @@ from functools import reduce
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import clone
 
 from bdt_core.clustering.clusters import Clusters, find_clusters
 from bdt_core.inference import Comparison, compare_samples
@@ -172,6 +171,8 @@ def permute_procedure(
     rng = np.random.default_rng([clusters.spec.split.random_state, 2])
     model = clusters.model
     train_rows, test_rows = model.encoder_.transform(train.X), model.encoder_.transform(test.X)
+    from sklearn.base import clone  # a second, for who only reads what was tested
+
     again = clone(model)
     if train.audited_rows < clusters.train_rows:
         again.set_params(min_cluster_size=min(clusters.min_cluster_rows / clusters.train_rows, 0.999))

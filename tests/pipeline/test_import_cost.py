@@ -14,9 +14,17 @@ HEAVY = ("great_expectations", "matplotlib", "sklearn", "numba", "kmodes", "typs
 
 
 def loaded_by(statement: str) -> set[str]:
-    code = f"import sys; {statement}; print(' '.join(sys.modules))"
+    code = f"import sys; exec({statement!r}); print(' '.join(sys.modules))"
     out = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     return set(out.splitlines()[-1].split())
+
+
+EACH_RESULT = """
+from importlib import import_module
+from bdt_core.stages import STAGES
+for stage in STAGES: import_module(stage.kind.partition(":")[0])
+import bdt_core.history, bdt_core.report.document, bdt_core.verdict
+"""
 
 
 @pytest.mark.parametrize(
@@ -25,6 +33,7 @@ def loaded_by(statement: str) -> set[str]:
         ("from bdt_pipeline.definitions import defs; defs()", HEAVY),
         ("import bdt_pipeline", (*HEAVY, "dagster")),
         ("import bdt_pipeline.cli", (*HEAVY, "dagster", "rich.progress", "yaml")),
+        (EACH_RESULT, ("sklearn", "numba", "scipy.stats", "matplotlib")),  # each step of a run reads some
     ],
 )
 def test_loading_does_not_import(statement: str, unwanted: tuple[str, ...]) -> None:
