@@ -5,7 +5,8 @@ from __future__ import annotations
 import datetime as dt
 from collections import Counter
 from collections.abc import Callable, Collection, Iterator, Sequence
-from functools import cached_property
+from dataclasses import dataclass
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import pandas as pd
@@ -54,62 +55,141 @@ class SheetTable:
     """
 
     def __init__(self, open_bytes: Callable[[], BinaryIO], name: str, settings: TableSource) -> None:
-        self.name = name
         self._open_bytes = open_bytes
+        self._name = name
         self._settings = settings
 
     def settle(self, columns: Collection[str] | None = None, keep: bool = False) -> FileTypes:  # noqa: ARG002
         """What all columns hold."""
-        types = types_of(self._frame)
-        remarks = [one.remark for one in self._texts.values() if one.remark]
-        remarks += [
-            say(
-                'Column "{column}": {N} of its numbers are texts in the sheet, and are read as numbers.',
-                column=Column(name),
-                N=count(numbers),
-            )
-            for name, numbers in self._written.items()
-        ]
-        texts = {name for name, one in types.items() if one.holds == TEXTS}
-        remarks += names_taken_for_missing(self._names, texts)
-        questions = {name: one.question for name, one in self._texts.items() if one.question}
-        return FileTypes(self.name, len(self._frame), types, ReadingNotes({}, tuple(remarks), questions))
+        types = self._sheet.types
+        if keep:
+            sheet_of.cache_clear()  # whoever keeps the rows reads them no more
+        return types
 
     def pieces(self, columns: Collection[str]) -> Iterator[pd.DataFrame]:
         """Its rows."""
-        yield self._frame[[name for name in self._frame.columns if name in columns]]
+        frame = self._sheet.frame
+        yield frame[[name for name in frame.columns if name in columns]]
 
     def beginning(self, rows: int, choose: Choose | None = None) -> pd.DataFrame:  # noqa: ARG002 - all are read
         """Its first rows."""
-        return self._frame[:rows]
+        return self._sheet.frame[:rows]
 
     @cached_property
-    def _raw(self) -> dict[str, list[Any]]:
-        """Cells of each column; rows and columns without any are left out."""
-        rows = [one for one in self._cells() if any(map(_is_filled, one))]
-        if not rows:
-            raise SourceError(
-                say("{table}: the sheet is empty. Expected a row of names and rows of values.", table=self.name)
+    def _sheet(self) -> WholeSheet:
+        with self._open_bytes() as opened:
+            content = opened.read()
+        words, settings = self._settings.missing_values, self._settings
+        missing = MISSING if words is None else frozenset({"", *words})
+        return sheet_of(content, self._name, settings.sheet, settings.decimal, missing)
+
+
+@dataclass(frozen=True)
+class WholeSheet:
+    """A sheet that was read.
+
+    Attributes
+    ----------
+    frame : DataFrame
+    types : FileTypes
+    """
+
+    frame: pd.DataFrame
+    types: FileTypes
+
+
+@lru_cache(maxsize=1)
+def sheet_of(content: bytes, name: str, sheet: str | None, decimal: str | None, missing: frozenset[str]) -> WholeSheet:
+    """Read one sheet of a workbook.
+
+    An audit looks at a table before it reads it. Of a sheet a look costs as much as reading it, so the latest is kept.
+
+    Parameters
+    ----------
+    content : bytes
+        Of the file.
+    name : str
+        The file, as messages name it.
+    sheet : str or None
+        None where the workbook has to have one only.
+    decimal : {"point", "comma"} or None
+        What stands before the decimals of numbers that are texts; None detects it.
+    missing : frozenset of str
+        Words that stand for a missing value.
+    """
+    cells = _Cells(_columns(content, name, sheet), missing, decimal)
+    frame = pd.DataFrame({column: cells.column(column) for column in cells.values})
+    types = types_of(frame)
+    remarks = [one.remark for one in cells.texts.values() if one.remark]
+    remarks += [
+        say(
+            'Column "{column}": {N} of its numbers are texts in the sheet, and are read as numbers.',
+            column=Column(column),
+            N=count(numbers),
+        )
+        for column, numbers in cells.written.items()
+    ]
+    remarks += names_taken_for_missing(cells.names, {column for column, one in types.items() if one.holds == TEXTS})
+    questions = {column: one.question for column, one in cells.texts.items() if one.question}
+    return WholeSheet(frame, FileTypes(name, len(frame), types, ReadingNotes({}, tuple(remarks), questions)))
+
+
+def _columns(content: bytes, name: str, sheet: str | None) -> dict[str, list[Any]]:
+    """Cells of each column; rows and columns without any are left out."""
+    rows = [one for one in _rows(content, name, sheet) if any(map(_is_filled, one))]
+    if not rows:
+        raise SourceError(say("{table}: the sheet is empty. Expected a row of names and rows of values.", table=name))
+    names = [str(one).strip() for one in rows[0]]
+    cells_of = {}
+    for place, column in enumerate(names):
+        cells = [one[place] for one in rows[1:]]
+        if column or any(map(_is_filled, cells)):
+            names[place] = column or f"Unnamed: {place}"
+            cells_of[names[place]] = cells
+    repeated = repeated_names(one for one in names if one)
+    if repeated:
+        raise SourceError(repeated_message(name, repeated))
+    return cells_of
+
+
+def _rows(content: bytes, name: str, sheet: str | None) -> list[list[Any]]:
+    book = read_sheets(content, sheet, name)
+    if book.rows is not None:
+        return [[int(one) if _is_whole(one) else one for one in row] for row in book.rows]
+    if sheet is None:
+        raise SourceError(
+            say(
+                '{table} has {N} sheets. Name one in "source.sheet": {names}.',
+                table=name,
+                N=Numeral(len(book.names)),
+                names=", ".join(book.names[:20]),
             )
-        names = [str(one).strip() for one in rows[0]]
-        cells_of = {}
-        for place, name in enumerate(names):
-            cells = [one[place] for one in rows[1:]]
-            if name or any(map(_is_filled, cells)):
-                names[place] = name or f"Unnamed: {place}"
-                cells_of[names[place]] = cells
-        repeated = repeated_names(one for one in names if one)
-        if repeated:
-            raise SourceError(repeated_message(self.name, repeated))
-        return cells_of
+        )
+    raise SourceError(
+        say(
+            '{table} has no sheet "{sheet}", which source.sheet names. {hint}',
+            table=name,
+            sheet=sheet,
+            hint=did_you_mean(sheet, book.names),
+        )
+    )
+
+
+class _Cells:
+    """Cells of a sheet, which become columns of one type each."""
+
+    def __init__(self, raw: dict[str, list[Any]], missing: frozenset[str], decimal: str | None) -> None:
+        self._raw = raw
+        self._missing = missing
+        self._decimal = decimal
 
     @cached_property
-    def _values(self) -> dict[str, list[Any]]:
+    def values(self) -> dict[str, list[Any]]:
         """Values of each column, of which some are missing."""
         return {name: [None if self._is_missing(one) else one for one in cells] for name, cells in self._raw.items()}
 
     @property
-    def _names(self) -> Counter[tuple[str, str]]:
+    def names(self) -> Counter[tuple[str, str]]:
         """By column and word: how often a word that may be a name was taken for a missing value."""
         words = NAMES_TOO & self._missing
         return Counter(
@@ -119,73 +199,40 @@ class SheetTable:
             if isinstance(one, str) and one.strip() in words
         )
 
-    @cached_property
-    def _missing(self) -> frozenset[str]:
-        """Words that stand for a missing value."""
-        given = self._settings.missing_values
-        return MISSING if given is None else frozenset({"", *given})
-
     def _is_missing(self, cell: Any) -> bool:
         return isinstance(cell, str) and cell.strip() in self._missing
 
     @cached_property
-    def _texts(self) -> dict[str, Understood]:
+    def texts(self) -> dict[str, Understood]:
         """How the texts of a column are read, where it holds nothing else, or numbers."""
         seen = {}
-        for name, values in self._values.items():
+        for name, values in self.values.items():
             others = [one for one in values if one is not None and not isinstance(one, str)]
             if all(map(_is_number, others)) and not (others and len(others) == sum(one is not None for one in values)):
                 seen[name] = TextColumn(name, may_be_grouped=True)
                 seen[name].see(_texts_of(values))
-        point = point_of(seen.values(), self._settings.decimal)
+        point = point_of(seen.values(), self._decimal)
         return {name: one.understood(point) for name, one in seen.items()}
 
     @cached_property
-    def _written(self) -> dict[str, int]:
+    def written(self) -> dict[str, int]:
         """Columns of numbers of which some are texts, and how many of these."""
         return {
             name: sum(isinstance(one, str) for one in values)
-            for name, values in self._values.items()
-            if name in self._texts and self._texts[name].type.holds == NUMBERS and any(map(_is_number, values))
+            for name, values in self.values.items()
+            if name in self.texts and self.texts[name].type.holds == NUMBERS and any(map(_is_number, values))
         }
 
-    @cached_property
-    def _frame(self) -> pd.DataFrame:
-        return pd.DataFrame({name: self._column(name, values) for name, values in self._values.items()})
-
-    def _column(self, name: str, values: list[Any]) -> pd.Series[Any]:
+    def column(self, name: str) -> pd.Series[Any]:
+        values = self.values[name]
         has_numbers = any(map(_is_number, values))
-        if name not in self._texts or (has_numbers and name not in self._written):
+        if name not in self.texts or (has_numbers and name not in self.written):
             return _column(values)
-        read = typed_values(_texts_of(values), self._texts[name])
+        read = typed_values(_texts_of(values), self.texts[name])
         if not has_numbers:
             return read
         numbers = pd.Series([one if _is_number(one) else None for one in values], dtype="float64")
         return numbers.fillna(read.astype("float64"))
-
-    def _cells(self) -> list[list[Any]]:
-        with self._open_bytes() as opened:
-            book = read_sheets(opened.read(), self._settings.sheet, self.name)
-        if book.rows is not None:
-            return [[int(one) if _is_whole(one) else one for one in row] for row in book.rows]
-        sheet = self._settings.sheet
-        if sheet is None:
-            raise SourceError(
-                say(
-                    '{table} has {N} sheets. Name one in "source.sheet": {names}.',
-                    table=self.name,
-                    N=Numeral(len(book.names)),
-                    names=", ".join(book.names[:20]),
-                )
-            )
-        raise SourceError(
-            say(
-                '{table} has no sheet "{sheet}", which source.sheet names. {hint}',
-                table=self.name,
-                sheet=sheet,
-                hint=did_you_mean(sheet, book.names),
-            )
-        )
 
 
 def _is_filled(cell: Any) -> bool:

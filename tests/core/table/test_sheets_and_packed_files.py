@@ -198,6 +198,27 @@ def test_a_file_of_the_librarys_name_is_not_taken_for_it(tmp_path: Path, monkeyp
     assert len(read_table("t.xlsx")) == 3
 
 
+def test_an_audit_reads_a_workbook_once(tmp_path: Path) -> None:
+    """It is looked at for a proposal, measured for the memory that it takes, and read: by one reader."""
+    rows = [[["m", "f"][row % 2], 20 + row % 40, row % 3 % 2] for row in range(200)]
+    (tmp_path / "t.xlsx").write_bytes(workbook(people=[["sex", "age", "fined"], *rows]))
+    program = """
+import sys
+readers = []
+sys.addaudithook(lambda event, of: event == "subprocess.Popen" and "calamine" in str(of) and readers.append(event))
+from bdt_core.table.sheets import sheet_of
+from bdt_pipeline.cli import main
+try:
+    main()
+finally:
+    print("readers:", len(readers), "kept:", sheet_of.cache_info().currsize)
+"""
+    command = [sys.executable, "-c", program, "audit", "t.xlsx", "--bias-variable", "fined", "--out", "report"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False)
+    assert (tmp_path / "report" / "report.json").is_file(), done.stderr
+    assert done.stdout.splitlines()[-1] == "readers: 1 kept: 0"
+
+
 def test_a_json_list_is_a_table(tmp_path: Path) -> None:
     file = tmp_path / "t.json"
     file.write_text(json.dumps([{"a": 1, "b": "x"}, {"a": 2, "b": None}], indent=2))
