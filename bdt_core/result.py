@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from html import escape
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self
@@ -24,6 +24,13 @@ READABLE_VERSIONS = (1, 2)
 """Of report.json, as baseline and for a dossier. Version 1 has no ``sentences``; else it is the same."""
 SCHEMA_MINOR = 5
 """Rises with members that are added to report.json; who reads an older or a newer one passes over the difference."""
+FORMS: Mapping[str, str] = {
+    "json": "application/json",
+    "html": "text/html",
+    "pdf": "application/pdf",
+    "md": "text/markdown",
+}
+"""Forms of a report, by how their files' names end, and what they are."""
 GLANCE_ROWS, GLANCE_ROWS_HTML = 6, 20
 _WIDEST = 48
 

@@ -21,7 +21,6 @@ from bdt_core.said import say
 Document = dict[str, Any]
 _UNFINISHED = ".bdt-unfinished"
 _FULL = (errno.ENOSPC, errno.EDQUOT)
-FORMS = ("json", "html", "pdf", "md")
 Draw: TypeAlias = Callable[[Callable[[str], None]], bytes]
 """Draws a form, and calls what it is given with a sentence on what the form lacks."""
 NOT_DRAWN = "It could not be drawn ({reason}), and is not there; the other files are."

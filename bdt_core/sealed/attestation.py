@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from bdt_core.errors import BDTError, SourceError, SpecError
+from bdt_core.result import FORMS as OF_REPORT
 from bdt_core.result import READABLE_VERSIONS
 from bdt_core.said import say
 from bdt_core.sealed.canonical import canonical_bytes, digest, digest_of_file
@@ -36,10 +37,7 @@ _RESULTS: Mapping[str, str] = {"pass": "PASSED", "fail": "FAILED"}
 _OF_LIMIT = ("check", "verdict", "sentence", "value", "low", "high", "minimum", "maximum")
 REPORT, SEAL = "report.json", ".seal.json"
 FORMS: Mapping[str, str] = {
-    REPORT: "application/json",
-    "report.html": "text/html",
-    "report.pdf": "application/pdf",
-    "report.md": "text/markdown",
+    **{f"report.{form}": kind for form, kind in OF_REPORT.items()},
     "gate.json": "application/json",
     "gate.xml": "application/xml",
     "gate.md": "text/markdown",

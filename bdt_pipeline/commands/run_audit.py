@@ -8,7 +8,7 @@ from pathlib import Path
 from bdt_core.audit import AuditResult, audit
 from bdt_core.report import for_publication
 from bdt_core.report.noise import key_file, owners_key
-from bdt_core.report.write import FORMS
+from bdt_core.result import FORMS
 from bdt_core.sealed.looking import looking
 from bdt_core.spec import AuditSpec
 from bdt_core.stages import READING, titles_of

@@ -129,7 +129,8 @@ def _spec_of(report: AuditFiles, data: str, **changed: object) -> AuditSpec:
 def redrawn(report: AuditFiles) -> dict[str, bytes] | None:
     """The forms for people, as this version draws them of report.json: None where another version wrote it, none where
     nothing can be drawn of it, and an empty one where that cannot be drawn and the others can."""
-    from bdt_core.report.write import FORMS, write_reports
+    from bdt_core.report.write import write_reports
+    from bdt_core.result import FORMS
 
     def unsaid(_: str) -> None:
         """What a form lacks stands in it."""

@@ -20,6 +20,7 @@ from starlette.routing import Route
 
 from bdt_core.errors import BDTError
 from bdt_core.harmless import harmless
+from bdt_core.result import FORMS
 from bdt_core.said import changed, say
 from bdt_core.spec import LANGUAGES
 from bdt_core.words import count, printable, size
@@ -35,12 +36,6 @@ if TYPE_CHECKING:
 
 _LONGEST_FORM = 4_000_000
 _MOST_FIELDS = 20_000
-FORMS: Mapping[str, str] = {
-    "html": "text/html",
-    "pdf": "application/pdf",
-    "md": "text/markdown",
-    "json": "application/json",
-}
 _STATIC = {"page.css": "text/css", "page.js": "text/javascript", "icon.svg": "image/svg+xml"}
 EXAMPLE = "demo:compas"
 """By its address: the specification that is saved then finds the table wherever it lies."""

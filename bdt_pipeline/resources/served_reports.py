@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 from urllib.parse import quote
 
 from bdt_core.errors import SpecError
+from bdt_core.result import FORMS
 from bdt_pipeline.resources.storage import local_folder
 
 if TYPE_CHECKING:
@@ -16,12 +17,6 @@ if TYPE_CHECKING:
 
 REPORTS_VARIABLE = "BDT_REPORTS"
 _ADDRESS = re.compile(r"https?://[^\s/]+")
-_KINDS = {
-    "report.html": "text/html; charset=utf-8",
-    "report.pdf": "application/pdf",
-    "report.md": "text/markdown; charset=utf-8",
-    "report.json": "application/json",
-}
 _NO_NAME = re.compile(r"\.*|.*[/\\:\0].*", re.DOTALL)
 """What is no name of a folder but a way to elsewhere."""
 
@@ -71,13 +66,16 @@ def served_file(root: UPath, path: str) -> tuple[bytes, str] | None:
     if empty or len(names) != 4 or any(_NO_NAME.fullmatch(name) for name in names):
         return None
     audit, reports, run, name = names
-    if reports != "reports" or name not in _KINDS:
+    kind = FORMS.get(name.removeprefix("report."))
+    if reports != "reports" or not name.startswith("report.") or kind is None:
         return None
     file = root / audit / reports / run / name
     local = local_folder(root)
     try:
         if local is not None and Path(file.path).resolve() != local.resolve() / audit / reports / run / name:
             return None
-        return (file.read_bytes(), _KINDS[name]) if file.is_file() else None
+        if not file.is_file():
+            return None
+        return file.read_bytes(), f"{kind}; charset=utf-8" if kind.startswith("text/") else kind
     except (OSError, ValueError):  # as of a name that is too long, or of bytes that are no text
         return None

@@ -25,6 +25,7 @@ from upath import UPath
 from bdt_core.history import difference_finding, follow
 from bdt_core.report.known_audit import KnownAudit
 from bdt_core.report.overview import overview_as_page
+from bdt_core.result import FORMS
 from bdt_pipeline import build_overview_asset
 from bdt_pipeline.cli import app
 from bdt_pipeline.resources.known_audits import known_audits
@@ -223,9 +224,9 @@ def test_reports_are_served_and_nothing_else(folder: Path) -> None:
     (reports / "b" / "report.html").symlink_to(folder / "secret.html")
     (folder / "report.html").write_text("secret")
     with served("kept") as (host, _):
-        for form, kind in (("html", "text/html"), ("pdf", "application/pdf"), ("json", "application/json")):
+        for form, kind in FORMS.items():
             status, found, _ = asked(host, f"/loans/reports/a%20b/report.{form}", "HEAD")
-            assert (status, found.partition(";")[0]) == (200, kind)
+            assert (status, found) == (200, f"{kind}; charset=utf-8" if kind.startswith("text/") else kind)
         whole = (reports / "a b" / "report.html").read_text()
         assert asked(host, "/loans/reports/a%20b/report.html")[2] == whole
         assert 'href="/loans/reports/a%20b/report.html"' in asked(host, "/")[2]
