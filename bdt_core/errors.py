@@ -94,3 +94,18 @@ def repeated_message(path: str, repeated: list[str]) -> str:
         table=path,
         names=", ".join(map(repr, repeated[:5])),
     )
+
+
+def without_rows(table: str = "The table", *, is_file: bool = False) -> str:
+    """What to say of a table that has columns only.
+
+    Examples
+    --------
+    >>> without_rows("loans.csv", is_file=True)
+    'loans.csv has a header but no rows. Save it again with its rows, or name another table.'
+    """
+    if is_file:
+        return say("{table} has a header but no rows. Save it again with its rows, or name another table.", table=table)
+    return say(
+        "{table} has columns but no rows. Widen the condition that selects rows, or take another table.", table=table
+    )

@@ -20,7 +20,7 @@ import pandas as pd
 
 from bdt_core.clarify.config import ClarifyConfig
 from bdt_core.clarify.json_data import decoded, read_json, read_json_lines
-from bdt_core.errors import DataError, SourceError, SpecError, did_you_mean
+from bdt_core.errors import DataError, SourceError, SpecError, did_you_mean, without_rows
 from bdt_core.fairness.coding import Threshold, Value, canonical, code_column, column, is_same
 from bdt_core.table.facts import holds_numbers
 from bdt_core.table.files import located, read_bytes, read_files
@@ -190,7 +190,7 @@ def _parsed(text: str, names: tuple[str, ...], *, skip: int, path: Path | UPath)
             frame = pd.read_csv(io.StringIO(text), header=None, names=list(names), skiprows=skip, index_col=False,
                                 skipinitialspace=True, low_memory=False)  # fmt: skip
     except pd.errors.EmptyDataError:
-        raise SourceError(f"{path} has a header but no rows.") from None
+        raise SourceError(without_rows(str(path), is_file=True)) from None
     except pd.errors.ParserWarning:
         raise SourceError(f"{path}: rows have more than {len(names)} columns. Put quotes around commas.") from None
     except pd.errors.ParserError as error:
@@ -202,7 +202,7 @@ def _parsed(text: str, names: tuple[str, ...], *, skip: int, path: Path | UPath)
 
 def _with_rows(frame: pd.DataFrame, path: Path | UPath) -> pd.DataFrame:
     if frame.empty:
-        raise SourceError(f"{path} has a header but no rows.")
+        raise SourceError(without_rows(str(path), is_file=True))
     return frame
 
 

@@ -10,7 +10,7 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
-from bdt_core.errors import DataError
+from bdt_core.errors import DataError, without_rows
 from bdt_core.said import Text
 from bdt_core.spec.audit_spec import MOST_FEATURES
 from bdt_core.table.batches import Batches
@@ -135,8 +135,10 @@ def glance(batches: Batches) -> Glance:
     Raises
     ------
     DataError
-        Column names that are not different.
+        No row, or column names that are not different.
     """
+    if batches.rows == 0:  # handed over; a source without rows is not opened
+        raise DataError(without_rows())
     step = max(1, math.ceil(batches.rows / _SAMPLE))
     draw = np.random.default_rng(_SEED)
     gathered: dict[str, _Gathered] = {}

@@ -166,6 +166,7 @@ def _features(spec: AuditSpec) -> tuple[pd.DataFrame, list[str], list[str]] | No
     from bdt_core.table.column_types import stacked
     from bdt_core.table.files import FilesTable
     from bdt_core.table.named_files import filled, hiding_secrets
+    from bdt_core.table.source_tables import refuse_without_rows
     from bdt_core.table.sources import as_source_reads_it
 
     source = spec.source
@@ -182,6 +183,7 @@ def _features(spec: AuditSpec) -> tuple[pd.DataFrame, list[str], list[str]] | No
         names = [one for one in header or () if one in (*roles[0], *roles[1]) or one in beside]
         table = FilesTable(path, source, only=names)
         table.settle(names, keep=True)
+        refuse_without_rows(source, table.rows)
         frame = stacked(list(table.pieces(names)))
     frame.attrs = table.notes.beside(frame.attrs)
     return as_source_reads_it(frame, source.model_copy(update={"ages": ages})), *roles

@@ -11,7 +11,7 @@ import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
-from bdt_core.errors import DataError, SourceError
+from bdt_core.errors import DataError
 from bdt_core.shards.engine import ShardEngine
 from bdt_core.shards.occurrences import bucket_count, write_hashes, write_ranks
 from bdt_core.shards.shard import Shard
@@ -31,6 +31,7 @@ from bdt_core.table.pool import in_parallel
 from bdt_core.table.ranks import added, content_sums, fingerprint, row_hashes
 from bdt_core.table.repeated_rows import Repeats, find_repeats
 from bdt_core.table.source_blocks import group_columns
+from bdt_core.table.source_tables import refuse_without_rows
 from bdt_core.table.validate import (
     Settled,
     TableFacts,
@@ -95,8 +96,7 @@ def ingest(
         written = _write_shards(batches, write, str(folder), announce)
     else:
         written = _write_parts(parts, write, str(folder), engine, announce)
-    if not written:
-        raise SourceError(f"{spec.source.described} has a header but no rows.")
+    refuse_without_rows(spec.source, len(written))
     facts = functools.reduce(lambda one, other: one + other, (one.facts for one in written))
     roles = written[0].roles
     settled = settle(facts, roles, spec)

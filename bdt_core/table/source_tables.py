@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 
-from bdt_core.errors import SourceError, UnreachableError
-from bdt_core.said import say
+from bdt_core.errors import SourceError, UnreachableError, without_rows
 from bdt_core.spec import Join, Source, TableSource
 from bdt_core.table.column_types import Dtype
 from bdt_core.table.databases import QueryTable
@@ -23,12 +22,22 @@ def refuse_unfit(source: Source, rows: int, columns: int) -> None:
     ------
     SourceError
     """
-    if rows == 0:
-        raise SourceError(say("{table} has a header but no rows.", table=source.described))
+    refuse_without_rows(source, rows)
     if columns < 2:
         raise SourceError(
             f"{source.described} has one column only. Expected the bias variable and at least one feature."
         )
+
+
+def refuse_without_rows(source: Source, rows: int) -> None:
+    """A table needs rows.
+
+    Raises
+    ------
+    SourceError
+    """
+    if rows == 0:
+        raise SourceError(without_rows(source.described, is_file=source.path is not None))
 
 
 @contextmanager

@@ -12,7 +12,7 @@ import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core import said
-from bdt_core.errors import DataError, did_you_mean, repeated_names
+from bdt_core.errors import DataError, did_you_mean, repeated_names, without_rows
 from bdt_core.said import Text, joined, of_ours, say
 from bdt_core.spec import AuditSpec, Kind
 from bdt_core.table.audit_table import (
@@ -164,6 +164,8 @@ def validate(frame: pd.DataFrame, spec: AuditSpec, names: Sequence[str] | None =
     DataError
         When the audit would be meaningless; the message names the column or key and how to mend it.
     """
+    if not len(frame):
+        raise DataError(without_rows())
     typed, roles, facts = type_rows(with_text_names(frame), spec, names=names)
     settled = settle(facts, roles, spec)
     typed = typed[settled.kept(typed, spec)]

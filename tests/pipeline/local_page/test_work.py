@@ -229,7 +229,7 @@ def test_a_visit_stands_at_its_work_until_that_is_stopped(
 
 BAD = {
     "empty.csv": (b"", "is empty (0 bytes)"),
-    "header.csv": (b"a,b\n", "has a header but no rows."),
+    "header.csv": (b"a,b\n", "has a header but no rows. Save it again with its rows, or name another table."),
     "one.csv": (b"a\n1\n2\n", "one column only"),
     "picture.csv": (b"\x89PNG\r\n\x1a\n\x00\x00" + bytes(range(256)) * 9, "not a text table"),
     "text.parquet": (b"a,b\n1,2\n", "It is cut off or no Parquet"),
