@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 
 from bdt_core import words
 from bdt_core.report.names import Names
-from bdt_core.said import Column, joined, of_ours, say
+from bdt_core.said import Column, Numeral, joined, of_ours, say
+from bdt_core.spec.wording import than
 
 if TYPE_CHECKING:
     from bdt_core.groups.scan.results import Certificate
@@ -41,29 +42,39 @@ def at_first_sight(findings: Findings | None, unit: words.Unit, short: str) -> s
     if findings is None or not findings.at_first_sight:
         return ""
     first = findings.at_first_sight[0]
-    sentence = f"At first sight {_sides(first, findings, unit_of(first, unit), short, 'everybody else')}."
+    sides = _sides(first, findings, unit_of(first, unit), short, say("everybody else"))
+    sentences = [say("At first sight {what}.", what=sides)]
     alike = first.remaining
     if alike is not None and alike.has_people_alike and alike.remaining_low <= 0.0:
-        sentence += f" Among people alike in {words.listing(findings.legitimate)} nothing is proven to remain."
-    return f"{sentence} Whether these facts may explain it is for people to judge."
+        sentences.append(say("Among {alike} nothing is proven to remain.", alike=than(findings.legitimate)))
+    return joined([*sentences, say("Whether these facts may explain it is for people to judge.")], " ")
 
 
 def headline(findings: Findings | None, ruled_out: Certificate | None, unit: words.Unit, short: str) -> str:
     """The first finding; without any, what can be ruled out and what cannot."""
     if findings is not None and findings.first is not None:
         return finding_sentence(findings.first, findings, unit, short)
+    sentences = [nobody(findings)]
     raw = at_first_sight(findings, unit, short)
-    none = nobody(findings) + (f" {raw}" if raw else "")
-    if ruled_out is None:
-        return none
-    than = "people like them" if findings is not None and findings.legitimate else "everybody else"
-    return (
-        f"{none} Ruled out, with {ruled_out.confidence * 100:.4g} % confidence, is a group of "
-        f"{words.percent(ruled_out.min_share)} to {words.percent(ruled_out.max_share)} of the people that up to "
-        f"{ruled_out.max_conditions} conditions describe "
-        f"and that fares worse in {short} than {than} by more than "
-        f"{words.size_at_most(ruled_out.largest_difference, unit)}; smaller differences are not."
-    )
+    if raw:
+        sentences.append(raw)
+    if ruled_out is not None:
+        has_factors = findings is not None and findings.legitimate
+        sentences.append(
+            say(
+                "Ruled out, with {N} % confidence, is a group of {low} to {high} of the people that up to "
+                "{Nconditions} conditions describe and that fares worse in {measure} than {than} by more than {size}; "
+                "smaller differences are not.",
+                N=Numeral(f"{ruled_out.confidence * 100:.4g}"),
+                low=words.percent(ruled_out.min_share),
+                high=words.percent(ruled_out.max_share),
+                Nconditions=Numeral(ruled_out.max_conditions),
+                measure=of_ours(short),
+                than=say("people like them" if has_factors else "everybody else"),
+                size=words.size_at_most(ruled_out.largest_difference, unit),
+            )
+        )
+    return joined(sentences, " ")
 
 
 def finding_sentence(finding: Finding, findings: Findings, unit: words.Unit, short: str) -> str:
@@ -85,34 +96,55 @@ def finding_sentence(finding: Finding, findings: Findings, unit: words.Unit, sho
         Harm counts as positive: "22.8 points worse", whichever way the bias variable points.
     """
     unit = unit_of(finding, unit)
-    name, others = short, "everybody else"
+    name, others = short, say("everybody else")
     if finding.compared_with:
-        name, others = finding.measured, f"{words.all_of([each.words for each in finding.compared_with])} there"
-    before = "" if not finding.groups_before else f" in the group{'s' * (finding.groups_before > 1)} found before"
+        group = words.all_of([each.words for each in finding.compared_with])
+        name, others = finding.measured, say("{group} there", group=group)
     sides = _sides(finding, findings, unit, name, others)
-    sentence = words.capital(sides)
-    if finding.remaining is None and before and finding.mean_alike is not None:
-        return (
-            f"{sentence}. Among people alike{before} they fare {words.size(finding.difference, unit)} worse in {name}, "
-            f"at least {words.size(finding.low, unit)}."
+    there = words.people_alike_in_groups(finding.groups_before) if finding.groups_before else ""
+    if finding.remaining is None and not (there and finding.mean_alike is not None):
+        return say(
+            "{what}: {size} worse, at least {least}.",
+            what=words.capital(sides),
+            size=words.size(finding.difference, unit),
+            least=words.size(finding.low, unit),
         )
-    if finding.remaining is None:
-        return f"{sentence}: {words.size(finding.difference, unit)} worse, at least {words.size(finding.low, unit)}."
-    if finding.only_among_alike:
-        sentence = f"At first sight no worse off: {sides}"
-    factors = words.listing(findings.legitimate) + " and" * bool(before)
-    return (
-        f"{sentence}. Among people alike in {factors}{before} they fare "
-        f"{words.size(finding.remaining.remaining, unit)} worse in {name}, "
-        f"at least {words.size(finding.remaining.remaining_low, unit)}."
+    alike, difference, least = there, finding.difference, finding.low
+    what = words.capital(sides)
+    if finding.remaining is not None:
+        difference, least = finding.remaining.remaining, finding.remaining.remaining_low
+        alike = _also_in_groups(than(findings.legitimate), finding.groups_before)
+        what = say("At first sight no worse off: {what}", what=sides) if finding.only_among_alike else what
+    return say(
+        "{what}. Among {alike} they fare {size} worse in {measure}, at least {least}.",
+        what=what,
+        alike=alike,
+        size=words.size(difference, unit),
+        measure=of_ours(name),
+        least=words.size(least, unit),
     )
+
+
+def _also_in_groups(alike: str, before: int) -> str:
+    """People alike in some factors who are alike in the groups found before, too."""
+    if not before:
+        return alike
+    message = "{alike} and in the groups found before" if before > 1 else "{alike} and in the group found before"
+    return say(message, alike=alike)
 
 
 def _sides(finding: Finding, findings: Findings, unit: words.Unit, name: str, others: str) -> str:
     """The people, how many they are, and their mean beside that of the others."""
-    return (
-        f"{finding.who} ({words.count(finding.rows)} {findings.counted}, {words.percent(finding.share)}): "
-        f"{name} {words.value(finding.mean_inside, unit)}, {others} {words.value(finding.mean_outside, unit)}"
+    return say(
+        "{who} ({N} {people}, {share}): {name} {mean}, {others} {Nother}",
+        who=finding.who,
+        N=words.count(finding.rows),
+        people=say(findings.counted),
+        share=words.percent(finding.share),
+        name=of_ours(name),
+        mean=words.value(finding.mean_inside, unit),
+        others=others,
+        Nother=words.value(finding.mean_outside, unit),
     )
 
 

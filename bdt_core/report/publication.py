@@ -45,8 +45,9 @@ from bdt_core.report.findings import nobody
 from bdt_core.report.noise import DEVIATION, EDITIONS, Noise, owners_key
 from bdt_core.report.without_clusters import everybody, no_differences, no_test, undivided
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION, Part
-from bdt_core.said import joined, of_ours, say
+from bdt_core.said import Numeral, joined, of_ours, say
 from bdt_core.sentences import with_sentences
+from bdt_core.spec.wording import than
 from bdt_core.verdict import LimitOutcome, kind_of, of_majority
 
 Counts = NDArray[np.float64]
@@ -821,45 +822,63 @@ def _summary(report: parts.Document, findings: Findings | None) -> parts.Summary
     variable = report.bias_variable
     sentences = tuple(_sentence(one, findings, variable) for one in findings.findings) if findings is not None else ()
     ruled_out = report.worst_groups.certificate if report.worst_groups else None
+    headline: str
     if sentences:
         headline = sentences[0]
     elif report.findings is not None and report.findings.findings:
-        headline = "People were found to fare worse; this form does not say who they are."
+        headline = say("People were found to fare worse; this form does not say who they are.")
     else:
         none = nobody(report.findings)
-        headline = none if ruled_out is None else f"{none} {_ruled_out(ruled_out, variable)}"
-    return parts.Summary(
-        headline=headline, findings=sentences, cluster="Clusters are not part of the form for publication.",
-        what_sets_apart=(),
-    )  # fmt: skip
+        headline = none if ruled_out is None else joined([none, _ruled_out(ruled_out, variable)], " ")
+    cluster = say("Clusters are not part of the form for publication.")
+    return parts.Summary(headline=headline, findings=sentences, cluster=cluster, what_sets_apart=())
 
 
 def _sentence(finding: Finding, findings: Findings, variable: parts.ReportedVariable) -> str:
-    people = f"about {words.count(finding.rows)} {findings.counted}, {_rough(finding.share, 'rate')}"
-    inside, outside = (_rough(mean, variable.unit) for mean in (finding.mean_inside, finding.mean_outside))
-    sentence = f"{words.capital(finding.who)} ({people}): {variable.short} {inside}, others {outside}"
+    sides = say(
+        "{who} (about {N} {people}, {share}): {name} {mean}, others {Nother}",
+        who=finding.who,
+        N=words.count(finding.rows),
+        people=say(findings.counted),
+        share=_rough(finding.share, "rate"),
+        name=of_ours(variable.short),
+        mean=_rough(finding.mean_inside, variable.unit),
+        Nother=_rough(finding.mean_outside, variable.unit),
+    )
+    what = words.capital(sides)
     if finding.remaining is None:
-        return f"{sentence}."
-    alike = f"{sentence}. Among people alike in {words.listing(findings.legitimate)}"
+        return say("{what}.", what=what)
+    alike = than(findings.legitimate)
     if finding.remaining.remaining_low < 0.0:
-        return f"{alike} it is not proven that they fare worse."
-    size = _rough(max(finding.remaining.remaining, 0.0), variable.unit).replace(" %", " points")
-    return f"{alike} they fare about {size} worse in {variable.short}."
+        return say("{what}. Among {alike} it is not proven that they fare worse.", what=what, alike=alike)
+    remaining = max(finding.remaining.remaining, 0.0)
+    of_rate = variable.unit == "rate"
+    return say(
+        "{what}. Among {alike} they fare about {size} worse in {measure}.",
+        what=what,
+        alike=alike,
+        size=say("{N} points", N=Numeral(f"{remaining * 100:.0f}")) if of_rate else words.number(remaining),
+        measure=of_ours(variable.short),
+    )
 
 
 def _ruled_out(certificate: Certificate, variable: parts.ReportedVariable) -> str:
     most = certificate.largest_difference
     most = -_down(-most) if variable.unit == "rate" else _two_digits(most * 1.05)
-    return (
-        f"Ruled out, with {certificate.confidence * 100:.4g} % confidence, is a group of "
-        f"{certificate.min_share * 100:.0f} % to {certificate.max_share * 100:.0f} % of the people that up to "
-        f"{certificate.max_conditions} conditions describe and that fares worse in {variable.short} than others by "
-        f"more than {words.size(most, variable.unit)}."
+    return say(
+        "Ruled out, with {N} % confidence, is a group of {low} to {high} of the people that up to {Nconditions} "
+        "conditions describe and that fares worse in {measure} than others by more than {size}.",
+        N=Numeral(f"{certificate.confidence * 100:.4g}"),
+        low=_rough(certificate.min_share, "rate"),
+        high=_rough(certificate.max_share, "rate"),
+        Nconditions=Numeral(certificate.max_conditions),
+        measure=of_ours(variable.short),
+        size=words.size(most, variable.unit),
     )
 
 
 def _rough(x: float, unit: words.Unit) -> str:
-    return f"{x * 100:.0f} %" if unit == "rate" else words.number(x)
+    return Numeral(f"{x * 100:.0f} %") if unit == "rate" else words.number(x)
 
 
 def _gate(report: parts.Document, facets: Sequence[_PublishedFacet]) -> tuple[LimitOutcome, ...]:

@@ -18,12 +18,15 @@ from bdt_core import words
 from bdt_core.report import for_publication, render_markdown
 from bdt_core.report.blocks import plain
 from bdt_core.report.catalogue import say_for, sayings
+from bdt_core.report.document import Document
 from bdt_core.report.figures import figure_names, figure_svg
+from bdt_core.report.findings import finding_sentence, headline
 from bdt_core.report.groups import span
 from bdt_core.report.page import build_page
 from bdt_core.report.sheet import Sheet
 from bdt_core.report.translation import FORM, TEMPLATE, catalogue
 from bdt_core.report.wording import whole
+from bdt_core.sentences import with_sentences
 from bdt_core.spec import AuditSpec
 from bdt_core.table.sources import read_table
 from bdt_core.table.validate import validate
@@ -105,6 +108,23 @@ def test_no_english_stands_in_the_form_for_publication() -> None:
     document = report("compas_in_depth", "compas")
     page = build_page(for_publication(document))
     assert english_in(list(texts(plain(page))), document) == []
+
+
+@pytest.mark.parametrize("name", sorted(one.stem for one in GOLDENS.glob("*.json") if not one.stem.endswith(".gate")))
+def test_the_summary_is_said_in_dutch(name: str) -> None:
+    """No form prints it: it is for whoever reads report.json, in whose language its messages put it."""
+    document = report(name, "")
+    read = Document.model_validate(with_sentences(document))
+    unit, short = read.bias_variable.unit, read.bias_variable.short
+    found = read.findings.findings if read.findings else ()
+    certificate = read.worst_groups.certificate if read.worst_groups else None
+    first = headline(read.findings, certificate, unit, short)
+    said = [first, *(finding_sentence(one, read.findings, unit, short) for one in found if read.findings)]
+    assert said == [document["summary"]["headline"], *document["summary"]["findings"]]
+    published = with_sentences(for_publication(document))["summary"]
+    for_others = [published["headline"], *published["findings"], published["cluster"]]
+    dutch = sayings("nl")
+    assert english_in([dutch(one) for one in (*said, *for_others)], document) == []
 
 
 def test_what_reading_did_is_said_in_dutch(tmp_path: Path) -> None:
