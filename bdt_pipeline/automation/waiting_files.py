@@ -19,7 +19,6 @@ from dagster._core.definitions.job_base import InMemoryJob
 from dagster._core.execution.api import execute_run
 
 from bdt_pipeline.assets.common import AuditAssets
-from bdt_pipeline.resources.kept_records import kept_open
 from bdt_pipeline.resources.run_log import log
 
 FILE, STATE = "bdt/file", "bdt/state"
@@ -61,6 +60,8 @@ def build_waiting_files_job(audit: AuditAssets) -> dg.JobDefinition | None:
         description="Audits each file in a run of its own, within this process.",
     )
     def audit_each(context: dg.OpExecutionContext) -> None:
+        from bdt_pipeline.resources.kept_records import kept_open  # what Dagster records with takes a second to import
+
         with kept_open(context.instance) as instance, _loaded_passed_over() as all_is_loaded:
             for name, state in context.op_config["files"].items():
                 _refuse_if_ended(context)

@@ -30,7 +30,7 @@ import bdt_core.history, bdt_core.report.document, bdt_core.verdict
 @pytest.mark.parametrize(
     ("statement", "unwanted"),
     [
-        ("from bdt_pipeline.definitions import defs; defs()", HEAVY),
+        ("from bdt_pipeline.definitions import defs; defs()", (*HEAVY, "alembic")),
         ("import bdt_pipeline", (*HEAVY, "dagster")),
         ("import bdt_pipeline.cli", (*HEAVY, "dagster", "rich.progress", "yaml")),
         (EACH_RESULT, ("sklearn", "numba", "scipy.stats", "matplotlib")),  # each step of a run reads some
