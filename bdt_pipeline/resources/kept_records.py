@@ -6,9 +6,12 @@ statement: 200 times for a run of sixteen checks. The files, and what is written
 
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from functools import cached_property
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from threading import RLock
 from typing import Any
+from uuid import uuid4
 
 import dagster as dg
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
@@ -60,8 +63,9 @@ class KeptEvents(SqliteEventLogStorage):
     def _engine(self, shard: str) -> Engine:
         engine = self._engines.pop(shard, None)
         if engine is None:
-            with super().run_connection(shard):  # where there is no such file yet, Dagster makes it
-                pass
+            if not self._has_new_file(shard):
+                with super().run_connection(shard):  # Dagster makes it, or makes sure that it is as it should be
+                    pass
             engine = create_engine(
                 self.conn_string_for_shard(shard),
                 poolclass=QueuePool,
@@ -71,6 +75,33 @@ class KeptEvents(SqliteEventLogStorage):
         while len(self._engines) > _OPEN:
             self._engines.pop(next(iter(self._engines))).dispose()
         return engine
+
+    def _has_new_file(self, shard: str) -> bool:
+        """Whether a file that was not there is now: Dagster makes one in the time of 30 events, and all are the same.
+
+        It is there at once and whole, and takes nobody else's place.
+        """
+        file = Path(self.path_for_shard(shard))
+        if file.exists():
+            return False
+        unfinished = file.with_suffix(f".{uuid4().hex}")
+        try:
+            unfinished.write_bytes(self._empty)
+            file.hardlink_to(unfinished)
+        except OSError:
+            return False
+        finally:
+            unfinished.unlink(missing_ok=True)
+        return True
+
+    @cached_property
+    def _empty(self) -> bytes:
+        """A file of events with none in it, as this Dagster makes them."""
+        with TemporaryDirectory() as folder:
+            made = SqliteEventLogStorage(folder)
+            with made.run_connection("empty"):
+                pass
+            return Path(made.path_for_shard("empty")).read_bytes()
 
 
 class KeptStorage(DagsterSqliteStorage):
