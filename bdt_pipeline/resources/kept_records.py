@@ -15,6 +15,7 @@ from uuid import uuid4
 
 import dagster as dg
 from dagster._core.storage.event_log.sqlite.sqlite_event_log import SqliteEventLogStorage
+from dagster._core.storage.runs.sqlite.sqlite_run_storage import SqliteRunStorage
 from dagster._core.storage.sqlite_storage import DagsterSqliteStorage
 from dagster._serdes import ConfigurableClassData
 from sqlalchemy import Connection, Engine, create_engine
@@ -24,6 +25,10 @@ _INDEX = "index"
 _BUSY_SECONDS = 30
 _OPEN = 3
 """Files that are open at most: the index, and those of the last runs."""
+
+
+def _kept_engine(file: str) -> Engine:
+    return create_engine(file, poolclass=QueuePool, connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False})
 
 
 class KeptEvents(SqliteEventLogStorage):
@@ -66,11 +71,7 @@ class KeptEvents(SqliteEventLogStorage):
             if not self._has_new_file(shard):
                 with super().run_connection(shard):  # Dagster makes it, or makes sure that it is as it should be
                     pass
-            engine = create_engine(
-                self.conn_string_for_shard(shard),
-                poolclass=QueuePool,
-                connect_args={"timeout": _BUSY_SECONDS, "check_same_thread": False},
-            )
+            engine = _kept_engine(self.conn_string_for_shard(shard))
         self._engines[shard] = engine  # the last is the one that was used last
         while len(self._engines) > _OPEN:
             self._engines.pop(next(iter(self._engines))).dispose()
@@ -104,14 +105,36 @@ class KeptEvents(SqliteEventLogStorage):
             return Path(made.path_for_shard("empty")).read_bytes()
 
 
+class KeptRuns(SqliteRunStorage):
+    """What runs there are, in a file that stays open."""
+
+    def __init__(self, conn_string: str, inst_data: ConfigurableClassData | None = None) -> None:
+        self._engine = _kept_engine(conn_string)
+        super().__init__(conn_string, inst_data)
+
+    @contextmanager
+    def connect(self) -> Iterator[Connection]:
+        """Connection to the file."""
+        with self._engine.begin() as connection:
+            yield connection
+
+    def dispose(self) -> None:
+        """Close the file."""
+        self._engine.dispose()
+        super().dispose()
+
+
 class KeptStorage(DagsterSqliteStorage):
-    """All records of an instance, the files of events kept open."""
+    """All records of an instance, the files of runs and events kept open."""
 
     def __init__(self, base_dir: str, inst_data: ConfigurableClassData | None = None) -> None:
         super().__init__(base_dir, inst_data)
-        of_dagster = super().event_log_storage
-        assert isinstance(of_dagster, SqliteEventLogStorage)
-        self._kept = KeptEvents(str(Path(of_dagster.path_for_shard(_INDEX)).parent))
+        events, runs = super().event_log_storage, super().run_storage
+        assert isinstance(events, SqliteEventLogStorage)
+        assert isinstance(runs, SqliteRunStorage)
+        self._events = KeptEvents(str(Path(events.path_for_shard(_INDEX)).parent))
+        with runs.connect() as connection:
+            self._runs = KeptRuns(str(connection.engine.url))
 
     @classmethod
     def from_config_value(cls, inst_data: Any, config_value: Any) -> "KeptStorage":
@@ -121,13 +144,19 @@ class KeptStorage(DagsterSqliteStorage):
     @property
     def event_log_storage(self) -> KeptEvents:
         """Events of runs."""
-        return self._kept
+        return self._events
+
+    @property
+    def run_storage(self) -> KeptRuns:
+        """What runs there are."""
+        return self._runs
 
     def register_instance(self, instance: dg.DagsterInstance) -> None:
         """Make the instance known to its records."""
         super().register_instance(instance)
-        if not self._kept.has_instance:
-            self._kept.register_instance(instance)
+        for records in (self._events, self._runs):
+            if not records.has_instance:
+                records.register_instance(instance)
 
 
 def kept_open(instance: dg.DagsterInstance) -> AbstractContextManager[dg.DagsterInstance]:
