@@ -11,6 +11,7 @@ import dagster as dg
 from bdt_pipeline.assets.common import AuditAssets, Context
 from bdt_pipeline.assets.views import gate_metadata
 from bdt_pipeline.resources.run_log import in_check, log_verdict
+from bdt_pipeline.resources.step_process import spare_process_of_step
 
 GATE = "bias_gate"
 
@@ -26,6 +27,7 @@ def bias_gate(audit: AuditAssets) -> dg.AssetChecksDefinition:
         name=audit.op(f"bias_report_{GATE}"), specs=[gate_spec(audit)], ins=audit.inputs("bias_report")
     )
     def check(context: dg.AssetCheckExecutionContext, bias_report: dict[str, Any]) -> Iterator[dg.AssetCheckResult]:
+        spare_process_of_step()
         yield judged_gate(context, audit, bias_report)
 
     return check

@@ -9,6 +9,7 @@ from bdt_pipeline.assets.values import History
 from bdt_pipeline.assets.views_history import finding as finding_metadata
 from bdt_pipeline.resources.config import clear_failures
 from bdt_pipeline.resources.run_log import in_check
+from bdt_pipeline.resources.step_process import spare_process_of_step
 
 DRIFT, VOLUME, DIFFERENCE = "no_drift", "enough_volume", "no_difference_over_time"
 _DESCRIPTIONS = {
@@ -35,6 +36,7 @@ def history_checks(audit: AuditAssets) -> dg.AssetChecksDefinition:
         ins=audit.inputs("bias_history"),
     )
     def check(context: dg.AssetCheckExecutionContext, bias_history: History) -> Iterator[dg.AssetCheckResult]:
+        spare_process_of_step()
         yield from judged_history(context, audit, bias_history)
 
     return check

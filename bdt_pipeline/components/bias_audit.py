@@ -27,7 +27,6 @@ from bdt_pipeline.automation.waiting_files import build_waiting_files_job
 from bdt_pipeline.checks import build_alerts_check, build_checks
 from bdt_pipeline.components.one_step import report_in_one_step
 from bdt_pipeline.components.scaffolder import BiasAuditScaffolder
-from bdt_pipeline.components.step_process import spare_process_of_step
 from bdt_pipeline.components.telemetry import say_that_telemetry_is_on
 from bdt_pipeline.components.translation import AssetAttributes, translation_of
 from bdt_pipeline.components.yaml_model import yaml_model
@@ -95,7 +94,6 @@ def _definitions(
     audit: AuditAssets, assets: Sequence[dg.AssetsDefinition], checks: Sequence[dg.AssetChecksDefinition]
 ) -> dg.Definitions:
     say_that_telemetry_is_on()
-    spare_process_of_step()
     schedule, waiting = build_schedule(audit), build_waiting_files_job(audit)
     sensors = [build(audit) for build in _SENSORS]
     return dg.Definitions(

@@ -9,6 +9,7 @@ import dagster as dg
 from bdt_core.spec import AuditSpec
 from bdt_core.stages import STAGES
 from bdt_pipeline.resources.config import config_schema
+from bdt_pipeline.resources.step_process import spare_process_of_step
 
 _DESCRIPTION = "The settings of the audit, for every asset and check of the run; each is kept with what was made by it."
 _OF_THE_DEFINITIONS = frozenset(
@@ -67,6 +68,7 @@ def settings_resource(spec: AuditSpec) -> dg.ResourceDefinition:
 
     @dg.resource(config_schema=config_schema(spec, keys_of_run(spec)), description=_DESCRIPTION)
     def settings(context: dg.InitResourceContext) -> dict[str, Any]:
+        spare_process_of_step()  # before a step imports anything for its inputs
         given = context.resource_config
         # An asset that the specification asks for is there: a run cannot switch it off.
         return {key: one for key, one in given.items() if one is not None or getattr(spec, key) is None}
