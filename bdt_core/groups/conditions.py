@@ -60,9 +60,7 @@ class GroupCondition:
             return missing if self.missing else ~missing
         if self.kind == "interval":
             of_rows = numbers(column(frame, self.column), self.column)
-            inside = ~np.isnan(of_rows)
-            if self.low is not None:
-                inside &= of_rows > self.low
+            inside = ~np.isnan(of_rows) if self.low is None else of_rows > self.low  # which no missing one is
             if self.high is not None:
                 inside &= of_rows <= self.high
             return inside | np.isnan(of_rows) if self.missing else inside

@@ -250,11 +250,25 @@ def summarise(
     """
     if isinstance(how, Scale):
         return list(_moments(values, groups, n_groups, how))
+    counts = np.bincount(groups * how.size + places_of(values, how), minlength=n_groups * how.size)
+    counts = counts.reshape(n_groups, how.size)
+    return [ValueCounts(how, one.astype(np.int64)) for one in counts]
+
+
+def places_of(values: Floats, among: Floats) -> NDArray[Any]:
+    """Where each value is among distinct ones, of which it is one; of two, as of most outcomes, a comparison says it.
+
+    Examples
+    --------
+    >>> places_of(np.array([1.0, 0.0, 1.0]), np.array([0.0, 1.0])).astype(int).tolist()
+    [1, 0, 1]
+    """
+    if 0 < among.size <= 2:
+        return np.asarray(values != among[0])
     import pandas as pd
 
-    at = pd.Index(how).get_indexer(pd.Index(values))  # by hash: five times as fast as a search in 2,000 values
-    counts = np.bincount(groups * how.size + at, minlength=n_groups * how.size).reshape(n_groups, how.size)
-    return [ValueCounts(how, one.astype(np.int64)) for one in counts]
+    # By hash: five times as fast as a search in 2,000 values.
+    return np.asarray(pd.Index(among).get_indexer(pd.Index(values)))
 
 
 def count_values(a: Floats, b: Floats) -> tuple[ValueCounts, ValueCounts]:

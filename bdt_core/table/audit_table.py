@@ -157,8 +157,8 @@ class AuditTable:
             return self
         if RANK not in self.frame.columns:
             return replace(self, frame=self.frame.iloc[:rows])
-        drawn = self.frame.take(lowest(self.frame[RANK].to_numpy(), rows))
-        return replace(self, frame=tidy(drawn).reset_index(drop=True))
+        drawn = taken(self.frame, lowest(self.frame[RANK].to_numpy(), rows))
+        return replace(self, frame=tidy(drawn))
 
     def to_arrow(self) -> pa.Table:
         """As an Arrow table; what is not a row stands in the schema's metadata."""

@@ -12,6 +12,7 @@ import numpy as np
 import pandas as pd
 
 from bdt_core.errors import SourceError
+from bdt_core.table.pool import mapped, width_for
 from bdt_core.table.reading_notes import NO_NOTES, ReadingNotes
 
 Dtype = Any
@@ -123,7 +124,17 @@ def conformed(frame: pd.DataFrame, dtypes: Mapping[str, Dtype]) -> pd.DataFrame:
 
 def stacked(frames: Sequence[pd.DataFrame]) -> pd.DataFrame:
     """Frames of the same types set under each other."""
-    return frames[0].reset_index(drop=True) if len(frames) == 1 else pd.concat(frames, ignore_index=True)
+    if len(frames) == 1:
+        return frames[0].reset_index(drop=True)
+    width = width_for(sum(map(len, frames)))
+    names = frames[0].columns
+    if width == 1 or not len(names) or not names.is_unique:
+        return pd.concat(frames, ignore_index=True)
+    columns = mapped(lambda name: pd.concat([one[name] for one in frames], ignore_index=True), list(names), width)
+    whole = pd.DataFrame(dict(zip(names, columns, strict=True)), copy=False)
+    if all(one.attrs == frames[0].attrs for one in frames):
+        whole.attrs = frames[0].attrs
+    return whole
 
 
 def holding_missing(dtype: Dtype) -> Dtype:

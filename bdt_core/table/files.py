@@ -29,6 +29,7 @@ from bdt_core.table.locations import (
 )
 from bdt_core.table.notation import DatesSeen
 from bdt_core.table.parquet_files import ParquetTable, parquet_tables
+from bdt_core.table.pool import mapped
 from bdt_core.table.reading_notes import ReadingNotes
 from bdt_core.table.records import RecordsTable
 from bdt_core.table.sheets import SHEETS, SheetTable
@@ -117,7 +118,8 @@ class FilesTable:
 
         The rows of texts can be kept, so that this pass is the only one.
         """
-        types = [table.settle(columns, keep) for table in self.tables]
+        are_stored = all(isinstance(one, ParquetTable) for one in self.tables)
+        types = mapped(lambda table: table.settle(columns, keep), self.tables, None if are_stored else 1)
         _refuse_without_rows(self.tables, types)
         for its in types if len(types) > 1 else ():
             for question in its.notes.questions.values():

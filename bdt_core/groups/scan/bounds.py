@@ -10,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 import numpy as np
 import pandas as pd
@@ -21,6 +22,7 @@ from bdt_core.groups.scan.climbing import Climb, Memory, ScoredGroup
 from bdt_core.groups.scan.columns import cut_at
 from bdt_core.groups.scan.language import Language
 from bdt_core.groups.scan.rows import Floats, ScanRows, Scored
+from bdt_core.table.pool import mapped, width_for
 
 _NEAR = 32
 """Of so many values around an end each becomes a cut; of more, as many of them, and then those around the best."""
@@ -76,22 +78,37 @@ def highest_bounds(climb: Climb, frame: pd.DataFrame, reach: Floats, fewest: Seq
     list of Highest or None
         None where no group has enough people.
     """
-    refining = _Refining(frame, climb, reach)
     climbs = [replace(climb, fewest=(people, climb.fewest[1])) for people in fewest]
-    likely: list[Highest | None] = []
-    for of in climbs:
-        enough = likely and likely[-1] is not None and likely[-1].people >= of.fewest[0]
-        likely.append(likely[-1] if enough else refining.refined(of, _likelihood))
+    width = width_for(climb.rows.rows)
+    refining = _Refining(frame, climb, reach)
+    # Climbs write down sums for each other without a lock: each thread has its own.
+    other = _Refining(frame, climb, reach) if width > 1 else refining
+    ways = [partial(_bounds_from_anywhere, refining), partial(_bounds_from_likely, other)]
+    reached = mapped(lambda way: way(climbs), ways, width)
     highest: Highest | None = None  # of more people; those of fewer are no lower
     bounds: list[Highest | None] = []
-    for of, start in zip(reversed(climbs), reversed(likely), strict=True):
-        starts = [of]
-        if start is not None:
-            starts.append(replace(start.climb.started_from(start.group.state), fewest=of.fewest))
-        reached = [highest, *(refining.refined(one, _bound) for one in starts)]
-        highest = max((one for one in reached if one is not None), key=lambda one: one.group.score, default=None)
+    for of_people in zip(*(reversed(of_way) for of_way in reached), strict=True):
+        known = [one for one in (highest, *of_people) if one is not None]
+        highest = max(known, key=lambda one: one.group.score, default=None)
         bounds.append(highest)
     return bounds[::-1]
+
+
+def _bounds_from_anywhere(refining: _Refining, climbs: Sequence[Climb]) -> list[Highest | None]:
+    """The highest bounds that climbs from their own starts reach."""
+    return [refining.refined(of, _bound) for of in climbs]
+
+
+def _bounds_from_likely(refining: _Refining, climbs: Sequence[Climb]) -> list[Highest | None]:
+    """Those that are reached from the group that is most likely to fare worse."""
+    bounds: list[Highest | None] = []
+    likely: Highest | None = None
+    for of in climbs:
+        if likely is None or likely.people < of.fewest[0]:
+            likely = refining.refined(of, _likelihood)
+        start = None if likely is None else likely.climb.started_from(likely.group.state)
+        bounds.append(None if start is None else refining.refined(replace(start, fewest=of.fewest), _bound))
+    return bounds
 
 
 @dataclass(frozen=True, eq=False)

@@ -11,7 +11,6 @@ from functools import cached_property, partial, reduce
 from typing import Any, TypeVar
 
 import numpy as np
-import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.groups.slices.coding import CodedRows, Coding, Items, columns_of
@@ -31,7 +30,7 @@ from bdt_core.groups.slices.settings import SliceSettings
 from bdt_core.inference import Comparison, compare_count_arrays, compare_samples, compare_summaries
 from bdt_core.inference.comparison import drawing_needs_rows
 from bdt_core.inference.persons import Persons, PersonSums, Steps, compare_persons, person_sums, rows_alike
-from bdt_core.inference.summaries import Scale, SeenValues, Summary, ValueCounts, summarise
+from bdt_core.inference.summaries import Scale, SeenValues, Summary, ValueCounts, places_of, summarise
 from bdt_core.table.audit_table import KEY
 from bdt_core.table.blocks import OUTCOME, Block, Blocks, known_rows
 from bdt_core.table.persons import portions
@@ -332,7 +331,7 @@ def _summarised(block: Block, coding: Coding, how: How, slices: Sequence[Items])
     if isinstance(how, Scale):
         both = (summarise(coded.values, mask.astype(np.int64), 2, how) for mask in masks)
         return [(inside, rest) for rest, inside in both]
-    at = pd.Index(how).get_indexer(pd.Index(coded.values))
+    at = places_of(coded.values, how)
 
     def counts(rows: NDArray[np.bool_]) -> ValueCounts:
         return ValueCounts(how, np.bincount(at[rows], minlength=how.size))

@@ -27,6 +27,7 @@ from bdt_core.spec import Source
 from bdt_core.table import parquet_files, text_files
 from bdt_core.table import records as records_module
 from bdt_core.table.batches import open_batches
+from bdt_core.table.column_types import stacked
 from bdt_core.table.sources import JOINED, read_table
 
 
@@ -138,6 +139,18 @@ def test_parquet(table, batch_rows, group_rows, files, as_folder, with_statistic
         elif len(cuts) == 2:
             plain = by_arrow(f"{folder}/000.parquet", whole)
             pd.testing.assert_frame_equal(whole, plain, check_exact=True)
+
+
+def test_many_rows_are_set_under_each_other_as_pandas_does_it() -> None:
+    rng = np.random.default_rng(4)
+    parts = []
+    for rows in (150_000, 1, 150_000):
+        texts = pd.Categorical(rng.choice(["a", "b", None], rows), categories=["a", "b"])
+        parts.append(pd.DataFrame({"text": texts, "number": rng.random(rows), "whole": rng.integers(0, 9, rows)}))
+        parts[-1].attrs = {"notes": [1]}
+    whole = stacked(parts)
+    pd.testing.assert_frame_equal(whole, pd.concat(parts, ignore_index=True))
+    assert whole.attrs == {"notes": [1]}
 
 
 def test_types_that_others_added_are_what_they_are_stored_as(tmp_path: Path) -> None:

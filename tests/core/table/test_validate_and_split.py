@@ -284,6 +284,12 @@ def test_the_lowest_ranks_are_drawn_however_they_are_spread(highest: int, rows: 
         np.testing.assert_array_equal(lowest(all_ranks, rows), expected)
 
 
+@pytest.mark.parametrize("rows", [3, 2000, 5000])
+def test_of_equal_ranks_the_first_one_is_the_lowest(rows: int) -> None:
+    ranks = np.random.default_rng(7).integers(0, 40, 3000, dtype=np.uint64) << np.uint64(58)
+    np.testing.assert_array_equal(lowest(ranks, rows), np.argsort(ranks, kind="stable")[:rows])
+
+
 @pytest.mark.parametrize("values", ["aab", "ba", "acca", "", "c-a", "-"])
 def test_a_tidy_frame_has_the_levels_that_occur_in_the_order_of_the_alphabet(values: str) -> None:
     levels = [None if one == "-" else one for one in values]
@@ -300,7 +306,7 @@ def test_many_numbers_are_mixed_as_few_are() -> None:
 
 
 @pytest.mark.parametrize("values", [1, 40, 5000, 2**60])
-@pytest.mark.parametrize("rows", [0, 1, 2, 5000])
+@pytest.mark.parametrize("rows", [0, 1, 2, 5000, 270_000])
 def test_copies_are_numbered_in_the_order_in_which_they_come(values: int, rows: int) -> None:
     contents = np.random.default_rng(values).integers(0, values, rows, dtype=np.uint64)
     for hashes in (contents, mixed(contents)):
