@@ -8,8 +8,9 @@ import json
 import re
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any, Self
 from urllib.parse import urlencode, urlsplit
@@ -31,6 +32,7 @@ from bdt_core.spec import load_spec
 from bdt_pipeline import BiasAudit, build_bias_gate_checks
 from bdt_pipeline.cli import app
 from bdt_pipeline.commands.run_gate import exit_code
+from tests.core.report.test_language import english_in
 from tests.pipeline.local_page.served import opened, until
 
 QUIET = {"loggers": {"console": {"config": {"log_level": "CRITICAL"}}}}
@@ -40,15 +42,29 @@ VERDICTS = {"en": ("FAIL", "sex is f (2,497 people)"), "nl": ("VOLDOET NIET", "s
 
 @dataclass(frozen=True)
 class Through:
-    """What came out of a door: the report as data and as a page, and the exit code, where there is one."""
+    """What came out of a door.
+
+    Attributes
+    ----------
+    document : dict
+        The report as data.
+    page : str
+        The report as HTML.
+    code : int or None
+        Exit code, where there is one.
+    beside : tuple of str
+        What else a reader sees, in the language of the audit.
+    """
 
     document: dict[str, Any]
     page: str
     code: int | None = None
+    beside: tuple[str, ...] = ()
 
     @classmethod
-    def report(cls, folder: Path, code: int | None = None) -> Self:
-        return cls(json.loads((folder / "report.json").read_text()), (folder / "report.html").read_text("utf-8"), code)
+    def report(cls, folder: Path, code: int | None = None, beside: Sequence[str] = ()) -> Self:
+        texts = [(folder / name).read_text("utf-8") for name in ("report.json", "report.html", "report.md")]
+        return cls(json.loads(texts[0]), texts[1], code, (texts[2], *beside))
 
     @property
     def answer(self) -> Answer:
@@ -88,8 +104,10 @@ def folder(people: pd.DataFrame, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     return tmp_path
 
 
-def bdt(*arguments: str) -> int:
-    return TyperRunner().invoke(app, list(arguments)).exit_code
+def bdt(*arguments: str) -> tuple[int, str]:
+    """Exit code, and what is printed but for remarks on standard error."""
+    ran = TyperRunner().invoke(app, list(arguments))
+    return ran.exit_code, ran.stdout
 
 
 def by_hand(folder: Path, **more: Any) -> Path:
@@ -100,18 +118,20 @@ def by_hand(folder: Path, **more: Any) -> Path:
 
 
 def through_yaml(folder: Path, _people: pd.DataFrame, language: str) -> Through:
-    code = bdt("gate", str(by_hand(folder, language=language)), "--report", "report")
-    return Through.report(folder / "report", code)
+    code, printed = bdt("gate", str(by_hand(folder, language=language)), "--report", "report")
+    return Through.report(folder / "report", code, [printed, (folder / "report" / "gate.md").read_text("utf-8")])
 
 
 def through_a_file(folder: Path, _people: pd.DataFrame, _language: str) -> Through:
-    assert bdt("audit", "people.csv", "--out", "report") == 0
-    return Through.report(folder / "report")
+    code, printed = bdt("audit", "people.csv", "--out", "report")
+    assert code == 0
+    return Through.report(folder / "report", beside=[printed])
 
 
 def through_a_file_and_an_outcome(folder: Path, _people: pd.DataFrame, _language: str) -> Through:
-    assert bdt("audit", "people.csv", "--bias-variable", "fined", "--out", "report") == 0
-    return Through.report(folder / "report")
+    code, printed = bdt("audit", "people.csv", "--bias-variable", "fined", "--out", "report")
+    assert code == 0
+    return Through.report(folder / "report", beside=[printed])
 
 
 def through_a_frame(_folder: Path, people: pd.DataFrame, language: str) -> Through:
@@ -121,20 +141,21 @@ def through_a_frame(_folder: Path, people: pd.DataFrame, language: str) -> Throu
 
 def specified(folder: Path, language: str) -> str:
     """What `bdt init` writes, in a language."""
-    assert bdt("init", "people.csv") == 0
+    assert bdt("init", "people.csv")[0] == 0
     file = folder / "people.yaml"
     file.write_text(f"{file.read_text('utf-8')}\nlanguage: {language}\n", "utf-8")
     return file.name
 
 
 def through_init_and_audit(folder: Path, _people: pd.DataFrame, language: str) -> Through:
-    assert bdt("audit", specified(folder, language), "--out", "report") == 0
-    return Through.report(folder / "report")
+    code, printed = bdt("audit", specified(folder, language), "--out", "report")
+    assert code == 0
+    return Through.report(folder / "report", beside=[printed])
 
 
 def through_init_and_gate(folder: Path, _people: pd.DataFrame, language: str) -> Through:
-    code = bdt("gate", specified(folder, language), "--report", "report")
-    return Through.report(folder / "report", code)
+    code, printed = bdt("gate", specified(folder, language), "--report", "report")
+    return Through.report(folder / "report", code, [printed])
 
 
 def through_the_light_gate(folder: Path, _people: pd.DataFrame, language: str) -> Through:
@@ -173,9 +194,9 @@ def through_the_page(folder: Path, _people: pd.DataFrame, language: str) -> Thro
         ask("answers", {"outcome": outcome, "better": "lower", "do": "start"})
         until(lambda: place() != "auditing")
         document: dict[str, Any] = json.loads(ask("report.json"))
-        page = ask("report.html").decode()
+        page, around = ask("report.html").decode(), ask("").decode()
         connection.close()
-    return Through(document, page)
+    return Through(document, page, beside=(around,))
 
 
 def through_the_scaffold(folder: Path, _people: pd.DataFrame, language: str) -> Through:
@@ -236,6 +257,41 @@ def test_every_door_gives_the_same_answer(
     assert through.answer == wanted
     assert f'<html lang="{language}"' in through.page
     assert _in_one_line(VERDICTS[language][1]) in _in_one_line(through.page)
+    if language != "en":
+        for text in (through.page, *through.beside):
+            assert english_in(_Read.texts(text), through.document) == []
+
+
+class _Read(HTMLParser):
+    """What is read on a page or in a text: without code, and without what says that it is in English."""
+
+    _EMPTY = frozenset(["area", "base", "br", "col", "embed", "hr", "img", "input", "link", "meta", "source", "wbr"])
+    _CODE = frozenset(["code", "pre", "script", "style"])
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.read: list[str] = []
+        self._open: list[tuple[str, bool]] = []
+
+    @classmethod
+    def texts(cls, text: str) -> list[str]:
+        reader = cls()
+        reader.feed(re.sub(r"`[^`]*`", "", text))
+        reader.close()
+        assert len("".join(reader.read)) > 100, "so little is no report"
+        return reader.read
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        if tag not in self._EMPTY:
+            self._open.append((tag, tag in self._CODE or dict(attrs).get("lang") == "en"))
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop()[0] != tag:
+            pass
+
+    def handle_data(self, data: str) -> None:
+        if not any(hidden for _, hidden in self._open):
+            self.read += [line for line in data.splitlines() if line.strip() and not _VERSION.fullmatch(line.strip())]
 
 
 @pytest.mark.parametrize("language", VERDICTS)
@@ -253,6 +309,7 @@ def test_every_form_says_the_same_in_each_language(language: str, folder: Path, 
     assert told == dict.fromkeys(told, True)
 
 
+_VERSION = re.compile(r"\d+(\.\d+){2,}")
 _FORMS = ("report.html", "report.md", "gate.md", "gate.xml")
 
 
