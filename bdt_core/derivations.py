@@ -131,6 +131,16 @@ def _pinball(error: Any, quantile: float) -> Any:
     return quantile * (-error).clip(min=0.0) + (1.0 - quantile) * error.clip(min=0.0)
 
 
+def _falsely_positive(predicted: Floats, observed: Floats) -> NDArray[np.bool_]:
+    positive: NDArray[np.bool_] = (predicted == 1) & (observed == 0)
+    return positive
+
+
+def _falsely_negative(predicted: Floats, observed: Floats) -> NDArray[np.bool_]:
+    negative: NDArray[np.bool_] = (predicted == 0) & (observed == 1)
+    return negative
+
+
 _OTHER: Mapping[Favourable, Favourable] = {"positive": "negative", "negative": "positive"}
 
 DERIVATIONS: Mapping[str, Derived] = MappingProxyType(
@@ -145,21 +155,21 @@ DERIVATIONS: Mapping[str, Derived] = MappingProxyType(
             "false positives",
             "false positives",
             "share of all people for whom {prediction} is positive and {label} negative",
-            event=lambda predicted, observed: (predicted == 1) & (observed == 0),
+            event=_falsely_positive,
             harms="positive",
         ),
         "false_negative": Derived(
             "false negatives",
             "false negatives",
             "share of all people for whom {prediction} is negative and {label} positive",
-            event=lambda predicted, observed: (predicted == 0) & (observed == 1),
+            event=_falsely_negative,
             harms="negative",
         ),
         "false_positive_rate": Derived(
             "false positive rate",
             "FPR",
             "share of people with a negative {label} for whom {prediction} is positive",
-            event=lambda predicted, observed: (predicted == 1) & (observed == 0),
+            event=_falsely_positive,
             among="negative",
             harms="positive",
         ),
@@ -167,7 +177,7 @@ DERIVATIONS: Mapping[str, Derived] = MappingProxyType(
             "false negative rate",
             "FNR",
             "share of people with a positive {label} for whom {prediction} is negative",
-            event=lambda predicted, observed: (predicted == 0) & (observed == 1),
+            event=_falsely_negative,
             among="positive",
             harms="negative",
         ),

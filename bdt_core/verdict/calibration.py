@@ -10,12 +10,15 @@ from bdt_core.said import Numeral, joined, of_ours, say
 from bdt_core.spec import WorstGroupLimit
 from bdt_core.verdict.judge import Evidence, Judgement, Tolerated, judge
 from bdt_core.verdict.words import sentences
-from bdt_core.verdict.worst_group import WorstGroupLimitResult, outcome_of, yet_not_searched
+from bdt_core.verdict.worst_group import WorstGroupLimitResult, outcome_of, passed
 
 if TYPE_CHECKING:
     from bdt_core.calibration import CalibratedGroup, Calibration
     from bdt_core.groups.scan.results import Certificate
 
+_SMALLER = (
+    "Smaller groups, from {N} of the people on, were searched, and for none the score is proven to be off by more."
+)
 NOT_MEASURED = "Nobody looked for whom the score is off."
 _TOO_LOW = (
     "{who}: the score is too low; it says {mean} on average, and {share} were positive, off by {size} as found, by at "
@@ -55,16 +58,9 @@ def judge_calibration(limit: WorstGroupLimit, calibration: Calibration | None) -
         return outcome_of(limit, most, "not_testable", reason, None, None)
     judged = judge(_evidence(limit, calibration, ruled_out), Tolerated(maximum=most), nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, calibration, ruled_out)
-    least = limit.ruled_out_among(calibration.min_share)
-    if verdict == "pass" and least < ruled_out.min_share:
-        verdict, sentence = "inconclusive", sentences(sentence, yet_not_searched(least))
-    elif verdict == "pass" and max(limit.min_share or 0.0, calibration.min_share) < ruled_out.min_share:
-        smaller = say(
-            "Smaller groups, from {N} of the people on, were searched, and for none the score is proven to be off by "
-            "more.",
-            N=words.percent(max(limit.min_share or 0.0, calibration.min_share)),
-        )
-        sentence = sentences(sentence, smaller)
+    if verdict == "pass":
+        searched = calibration.min_share
+        verdict, sentence = passed(sentence, limit, searched, searched, ruled_out, _SMALLER)
     named = [one for one in calibration.groups if one.share < (limit.min_share or 0.0) and one.at_least > most]
     if named:
         who = joined(

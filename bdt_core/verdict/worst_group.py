@@ -16,6 +16,7 @@ from bdt_core.verdict.words import Verdict, sentences, worse_in_words
 if TYPE_CHECKING:
     from bdt_core.groups.scan.results import Certificate, WorstGroup, WorstGroups
 
+_SMALLER = "Smaller groups, from {N} of the people on, were searched, and none is proven to fare worse by more."
 NOT_SEARCHED = "No search for the worst group was asked for."
 
 
@@ -93,21 +94,40 @@ def judge_worst_group(
     tolerated = Tolerated(maximum=most)
     judged = judge(_evidence(limit, worst, ruled_out), tolerated, nearest="bound")
     verdict, sentence = judged.verdict, _sentence(judged, most, worst, ruled_out, than, limit.min_share)
-    least = limit.ruled_out_among(worst.min_share)
-    if verdict == "pass" and least < ruled_out.min_share:
-        verdict, sentence = "inconclusive", sentences(sentence, yet_not_searched(least))
-    elif verdict == "pass":
-        sentence = sentences(sentence, _of_smaller(limit, worst, ruled_out))
+    if verdict == "pass":
+        searched = (worst.certificate or ruled_out).min_share
+        verdict, sentence = passed(sentence, limit, worst.min_share, searched, ruled_out, _SMALLER)
     return outcome_of(limit, most, verdict, sentence, judged, ruled_out)
 
 
-def yet_not_searched(least: float) -> str:
-    """Why what is ruled out is no pass: groups are limited that nobody searched."""
-    return say(
+def passed(
+    sentence: str, limit: WorstGroupLimit, min_share: float, searched: float, ruled_out: Certificate, of_smaller: str
+) -> tuple[Verdict, str]:
+    """What becomes of a pass where groups are limited, or were searched, that are too small to be ruled out.
+
+    Parameters
+    ----------
+    sentence : str
+        Of the pass.
+    limit : WorstGroupLimit
+    min_share : float
+        Of the search, as it was asked for.
+    searched : float
+        The share from which groups were searched.
+    ruled_out : Certificate
+    of_smaller : str
+        What is said of groups that were searched, and are too small to be ruled out.
+    """
+    least, smallest = limit.ruled_out_among(min_share), max(limit.min_share or 0.0, searched)
+    if least >= ruled_out.min_share:
+        smaller = say(of_smaller, N=words.percent(smallest)) if smallest < ruled_out.min_share else ""
+        return "pass", sentences(sentence, smaller)
+    yet = say(
         "Yet groups from {N} of the people are limited, and smaller ones were not searched: lower "
         "worst_groups.min_share, or bring more rows.",
         N=words.percent(least),
     )
+    return "inconclusive", sentences(sentence, yet)
 
 
 def ruled_out_for(limit: WorstGroupLimit, worst: WorstGroups | None) -> Certificate | None:
@@ -137,17 +157,6 @@ def settled_limit(limit: WorstGroupLimit, worst: WorstGroups | None) -> float | 
     if any(evidence.high != bound for evidence in _evidence(limit, worst, ruled_out)):
         return None
     return words.rounded_up(bound, "rate" if worst.is_rate else "value")
-
-
-def _of_smaller(limit: WorstGroupLimit, worst: WorstGroups, ruled_out: Certificate) -> str:
-    """What is said of groups that are judged, and too small to be ruled out."""
-    least = max(limit.min_share or 0.0, (worst.certificate or ruled_out).min_share)
-    if least >= ruled_out.min_share:
-        return ""
-    return say(
-        "Smaller groups, from {N} of the people on, were searched, and none is proven to fare worse by more.",
-        N=words.percent(least),
-    )
 
 
 def _evidence(
