@@ -12,7 +12,7 @@ from bdt_core.changes.measuring import FollowedGroup, Sides
 from bdt_core.changes.results import Changes, People
 from bdt_core.errors import DataError
 from bdt_core.groups.conditions import GroupCondition
-from bdt_core.inference.estimates import GroupMean, KnownMean, MeanOfGroups
+from bdt_core.inference.estimates import KnownMean, MeanOfGroups
 from bdt_core.spec.wording import wording
 
 Document = Mapping[str, Any]
@@ -72,7 +72,7 @@ def compare_reported_groups(
     return changes_of(a, b, people, everybody, followed, is_rate=True, max_worse=max_worse)
 
 
-Means = dict[tuple[Any, ...], GroupMean | None]
+Means = dict[tuple[Any, ...], KnownMean | None]
 
 
 def _means(compared: ComparedTable, document: Document, rate: str, complement: bool) -> dict[tuple[str, ...], Means]:
@@ -85,14 +85,15 @@ def _means(compared: ComparedTable, document: Document, rate: str, complement: b
         raise DataError(f"The groups of {compared.name} measure another label or prediction than its audit. {_MEND}")
     critical = float(-ndtri((1.0 - groups["confidence"]) / 2.0))
 
-    def mean(group: Document) -> GroupMean | None:
+    def mean(group: Document) -> KnownMean | None:
         known = (group["rates"] or {}).get(rate)
         if known is None or known["estimate"] is None or known["low"] is None or not known["n"]:
             return None
         value, low, high = (float(known[key]) for key in ("estimate", "low", "high"))
         if complement:
             value, low, high = 1.0 - value, 1.0 - high, 1.0 - low
-        return KnownMean(value, low, high, critical, round(known["n"]))
+        rows = round(known["n"])
+        return KnownMean(value, low, high, critical, min(rows, group.get("persons", rows)), rows)
 
     return {
         tuple(facet["columns"]): {tuple(one["values"]): mean(one) for one in facet["groups"]}
@@ -104,6 +105,6 @@ def _sides(means: Means, values: tuple[Any, ...]) -> Sides:
     return Sides(means.get(values), _together([one for other, one in means.items() if other != values]))
 
 
-def _together(means: Sequence[GroupMean | None]) -> GroupMean | None:
+def _together(means: Sequence[KnownMean | None]) -> MeanOfGroups | None:
     known = [one for one in means if one is not None]
     return MeanOfGroups(known) if known else None

@@ -131,7 +131,8 @@ class MeanOfPersons:
 class KnownMean:
     """A mean whose people are elsewhere: all that is known is its interval.
 
-    `critical` is the quantile of the standard normal distribution that the interval was made with.
+    `critical` is the quantile of the standard normal distribution that the interval was made with. A person may have
+    several rows.
     """
 
     value: float
@@ -139,6 +140,7 @@ class KnownMean:
     high: float
     critical: float
     people: int
+    rows: int
     by_person: None = None
 
     def arms(self, critical: float) -> tuple[float, float]:
@@ -150,7 +152,7 @@ class KnownMean:
 class MeanOfGroups:
     """The mean of several groups of different people together, from theirs."""
 
-    groups: Sequence[GroupMean]
+    groups: Sequence[KnownMean]
     by_person: None = None
 
     @property
@@ -159,10 +161,14 @@ class MeanOfGroups:
 
     @property
     def value(self) -> float:
-        return sum(one.people * one.value for one in self.groups) / self.people
+        return sum(one.rows * one.value for one in self.groups) / self._rows
+
+    @property
+    def _rows(self) -> int:
+        return sum(one.rows for one in self.groups)
 
     def arms(self, critical: float) -> tuple[float, float]:
-        arms = [(one.people / self.people, one.arms(critical)) for one in self.groups]
+        arms = [(one.rows / self._rows, one.arms(critical)) for one in self.groups]
         low, high = (math.sqrt(sum((share * both[end]) ** 2 for share, both in arms)) for end in (0, 1))
         return low, high
 

@@ -71,6 +71,26 @@ def test_reports_say_what_the_tables_would(derive: str) -> None:
         assert (found.limit.verdict, found.limit.who) == ("fail", "sex is f")
 
 
+def test_persons_with_several_rows_count_once() -> None:
+    """As they do where the tables are at hand; what they weigh are their rows."""
+    frames = []
+    for seed, more in ((1, 0.0), (2, 0.2)):
+        people = table(seed, more).rename_axis("person").reset_index()
+        frames.append(pd.concat([people, people[people["sex"] == "f"]], ignore_index=True))
+    of_persons = spec(split={"key": "person"})
+    found = compare_reports(*(audit(frame, of_persons).document for frame in frames))
+    tables = compare(
+        of_persons,
+        spec(split={"key": "person"}),
+        data_a=frames[0],
+        data_b=frames[1].assign(person=frames[1]["person"] + ROWS),
+    )
+    assert (found.people.a, found.people.b) == (tables.people.a, tables.people.b) == (ROWS, ROWS)
+    assert (found.overall.a, found.overall.b) == pytest.approx((tables.overall.a, tables.overall.b))
+    people_of = {one.who: (one.people_a, one.people_b) for one in tables.groups if one.found_by == "groups"}
+    assert {one.who: (one.people_a, one.people_b) for one in found.groups} == people_of
+
+
 def test_small_groups_are_named() -> None:
     before, after = copy.deepcopy(documents("error"))
     after["groups"]["facets"][0]["groups"][1]["rates"] = None

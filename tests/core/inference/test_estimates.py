@@ -134,6 +134,6 @@ def test_critical_values_allow_for_all_statements_and_for_the_search() -> None:
 
 
 def test_groups_of_different_people_count_by_their_people():
-    together = MeanOfGroups((KnownMean(0.2, 0.1, 0.3, 1.96, 100), KnownMean(0.4, 0.3, 0.5, 1.96, 300)))
+    together = MeanOfGroups((KnownMean(0.2, 0.1, 0.3, 1.96, 100, 100), KnownMean(0.4, 0.3, 0.5, 1.96, 300, 300)))
     assert together.value == pytest.approx(0.25 * 0.2 + 0.75 * 0.4)
     assert together.arms(1.96) == pytest.approx((0.1 * (0.25**2 + 0.75**2) ** 0.5,) * 2)
