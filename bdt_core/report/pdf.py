@@ -8,6 +8,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from importlib import resources
@@ -163,7 +164,9 @@ class _Setting:
 
     def __init__(self, compiler: Compiler, source: bytes, standards: str | list[str]) -> None:
         self._compiler, self._source, self._standards = compiler, source, standards
-        self.better: dict[str, bool] = dict(json.loads(compiler.query("<stays>", field="value")))
+        self.better: dict[str, bool] = {}
+        with suppress(RuntimeError):  # what is wrong with a page, the writer says with more words
+            self.better = dict(json.loads(compiler.query("<stays>", field="value")))
 
     def written(self) -> tuple[bytes, bool]:
         """The page, and whether the places of its figures came to rest."""

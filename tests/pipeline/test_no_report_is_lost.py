@@ -58,7 +58,7 @@ def test_a_level_without_a_font_keeps_all_forms(spec_file: Path, tmp_path: Path)
 def test_a_command_says_which_form_is_not_there(
     spec_file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("typst.compile_with_warnings", broken)
+    monkeypatch.setattr("typst.Compiler", broken)
     made = bdt("audit", spec_file, "--out", "report")
     assert made.exit_code == 2
     assert NOT_DRAWN in made.stderr
@@ -77,7 +77,7 @@ def test_dagster_says_which_form_is_not_there(
     make_spec: Callable[..., Any], instance: dg.DagsterInstance, up_to_report: None, run_audit: Any,
     values_of_loans: Path, monkeypatch: pytest.MonkeyPatch,
 ) -> None:  # fmt: skip
-    monkeypatch.setattr("typst.compile_with_warnings", broken)
+    monkeypatch.setattr("typst.Compiler", broken)
     ran = run_audit(make_spec(values_of_loans.parent / "loans.csv"), instance, only=["bias_report"])
     assert ran.success
     (event,) = ran.asset_materializations_for_node("loans__bias_report")

@@ -182,7 +182,7 @@ def test_a_form_that_cannot_be_drawn_leaves_the_others(tmp_path: Path, monkeypat
     def broken(*_: Any, **__: Any) -> bytes:
         raise typst.TypstError("no such glyph")
 
-    monkeypatch.setattr("typst.compile_with_warnings", broken)
+    monkeypatch.setattr("typst.Compiler", broken)
     document = {**fail(), "spec": {**fail()["spec"], "language": "nl"}}
     with pytest.warns(UserWarning, match=r"^report\.pdf: Dit bestand kon niet worden gemaakt \(TypstError\)"):
         files = write_reports(document, tmp_path / "report")
