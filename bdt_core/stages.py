@@ -451,7 +451,8 @@ class Stages:
 
         read = self.read_table if self.knows_where_the_table_is else None
         check = None if type(self) is Stages else self.validate  # what replaces a stage may look at any column
-        return open_table(frame, spec, read=read, check=check, progress=progress, notice=notice)
+        counted = any("source" in stage.takes for stage in stages_of(spec))
+        return open_table(frame, spec, read=read, check=check, progress=progress, notice=notice, keeps_source=counted)
 
     @property
     def knows_where_the_table_is(self) -> bool:

@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 
 STEPS_IN_ONE = 1 << 60
 _FIRST_LOOK = 20_000
+_FEW_CELLS = 32
 _SMALLEST_POWER = -1000
 
 
@@ -240,9 +241,7 @@ class Moments:
 Summary = ValueCounts | Moments
 
 
-def summarise(
-    values: Floats, groups: NDArray[np.int64], n_groups: int, how: NDArray[np.float64] | Scale
-) -> list[Summary]:
+def summarise(values: Floats, groups: NDArray[Any], n_groups: int, how: NDArray[np.float64] | Scale) -> list[Summary]:
     """Take the third look at a block: the summary of each group.
 
     `groups` are 0 to n_groups - 1, one for each finite value. `how` is the distinct values of all blocks, rising; or
@@ -250,9 +249,19 @@ def summarise(
     """
     if isinstance(how, Scale):
         return list(_moments(values, groups, n_groups, how))
-    counts = np.bincount(groups * how.size + places_of(values, how), minlength=n_groups * how.size)
-    counts = counts.reshape(n_groups, how.size)
+    counts = _counted(groups, places_of(values, how), n_groups, how.size)
     return [ValueCounts(how, one.astype(np.int64)) for one in counts]
+
+
+def _counted(groups: NDArray[Any], places: NDArray[Any], n_groups: int, n_values: int) -> NDArray[Any]:
+    """How often each value occurs in each group, shape (n_groups, n_values)."""
+    cells = n_groups * n_values
+    if cells <= _FEW_CELLS:  # single bytes: to look at each as often as there are cells takes a quarter of the time
+        cell = groups.astype(np.uint8) * np.uint8(n_values) + places.astype(np.uint8)
+        return np.array([np.count_nonzero(cell == one) for one in range(cells)]).reshape(n_groups, n_values)
+    return np.bincount(groups.astype(np.int64, copy=False) * n_values + places, minlength=cells).reshape(
+        n_groups, n_values
+    )
 
 
 def places_of(values: Floats, among: Floats) -> NDArray[Any]:

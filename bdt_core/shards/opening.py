@@ -45,11 +45,12 @@ class Opened:
     Attributes
     ----------
     table : Rows
-    source : DataFrame or ShardedTable
+    source : DataFrame, ShardedTable or None
+        None where nobody is going to count them.
     """
 
     table: Rows
-    source: pd.DataFrame | ShardedTable
+    source: pd.DataFrame | ShardedTable | None
 
 
 @contextmanager
@@ -61,6 +62,7 @@ def open_table(
     check: Callable[[pd.DataFrame, AuditSpec], AuditTable] | None = None,
     progress: Progress | None = None,
     notice: Notice | None = None,
+    keeps_source: bool = True,
 ) -> Iterator[Opened]:
     """Read and validate the table of a specification, where there is room for it.
 
@@ -79,6 +81,8 @@ def open_table(
         Called with (what is done, rows done, all of them if known) while a source is read in batches.
     notice : callable, optional
         Called with a sentence on where the rows go, when they do not go into memory.
+    keeps_source : bool
+        Whether somebody is going to count rows of the source: they take as much memory as the table.
 
     Yields
     ------
@@ -98,7 +102,9 @@ def open_table(
             audited = validate(whole, spec, names) if check is None else check(whole, spec)
         except MemoryError:
             raise SourceError(say(_TOO_LARGE, table=spec.source.described)) from None
-        yield Opened(audited, whole)
+        source = whole if keeps_source else None
+        del whole
+        yield Opened(audited, source)
         return
     with ExitStack() as stack:
         folder = stack.enter_context(scratch_folder())

@@ -40,9 +40,10 @@ def row_hashes(frame: pd.DataFrame) -> Hashes:
     columns = [frame[name] for name in sorted(frame.columns)]
     # As pandas hashes the rows of a frame (which takes from Python's tuples how hashes are combined), in one go.
     multipliers = np.cumsum([1000003, *(82520 + 2 * left for left in range(len(columns), 1, -1))], dtype=np.uint64)
-    hashes = np.full(len(frame), 0x345678, dtype=np.uint64)
+    hashes = np.empty(len(frame), dtype=np.uint64)
 
     def hash_stretch(rows: slice) -> None:
+        hashes[rows] = 0x345678
         for column, multiplier in zip(columns, multipliers, strict=True):
             combine_hashes(*hashable(column.iloc[rows]), multiplier, hashes[rows])
         hashes[rows] += np.uint64(97531)
@@ -83,7 +84,13 @@ def rank_rows(hashes: Hashes, occurrences: Hashes) -> Hashes:
     >>> len(set(ranks.tolist()))
     3
     """
-    return mixed(mixed(hashes) + occurrences)
+    ranks = np.empty(len(hashes), dtype=np.uint64)
+
+    def rank_block(rows: slice) -> None:
+        ranks[rows] = mixed(mixed(hashes[rows]) + occurrences[rows])
+
+    mapped(rank_block, blocks_of(len(hashes)))
+    return ranks
 
 
 def occurrence_numbers(hashes: Hashes) -> Hashes:
@@ -140,9 +147,15 @@ def is_test(numbers: Hashes, test_size: float, seed: int) -> NDArray[np.bool_]:
     numbers : uint64 ndarray of shape (n,)
         Ranks; or hashes of a key, all rows of which are to stay together.
     """
-    drawn: Hashes = mixed(numbers ^ mixed(np.array([seed], dtype=np.uint64)))
-    # 53 bits are compared: a float holds them.
-    return np.asarray((drawn >> np.uint64(11)) < np.uint64(math.ceil(test_size * 2.0**53)))
+    key = mixed(np.array([seed], dtype=np.uint64))
+    share = np.uint64(math.ceil(test_size * 2.0**53))  # 53 bits are compared: a float holds them
+    chosen = np.empty(len(numbers), dtype=np.bool_)
+
+    def choose_in_block(rows: slice) -> None:
+        chosen[rows] = (mixed(numbers[rows] ^ key) >> np.uint64(11)) < share
+
+    mapped(choose_in_block, blocks_of(len(numbers)))
+    return chosen
 
 
 def lowest(ranks: Hashes, rows: int) -> NDArray[np.intp]:

@@ -55,7 +55,16 @@ def read_some(source: Source | str | Path, choose: Choose | None = None) -> tupl
     with open_batches(source, keep=True, choose=choose) as batches:
         batches.batch_rows = batches.rows
         (frame,) = batches
-        return frame, batches.names
+        names = batches.names
+    _give_back_memory()
+    return frame, names
+
+
+def _give_back_memory() -> None:
+    """Arrow holds on to what it has read the rows into, which may be as much as all of them take."""
+    import pyarrow as pa
+
+    pa.default_memory_pool().release_unused()
 
 
 def as_frame(table: Any) -> pd.DataFrame:

@@ -203,3 +203,18 @@ def test_a_stage_that_is_replaced_reaches_the_report(result):
     found = audit(None, QUICK, stages=OlderThanThirty())
     assert found.document["data"]["rows"] < result.document["data"]["rows"]
     assert len(found.clusters.train) == 2
+
+
+@pytest.mark.parametrize(
+    ("bias_variable", "declared", "kept"),
+    [
+        ({"column": "is_recid"}, {}, False),
+        ({"column": "is_recid"}, {"protected": ["sex"]}, False),
+        ({"derive": "error", "label": "is_recid", "prediction": "high_risk"}, {"protected": ["sex"]}, True),
+    ],
+)
+def test_rows_of_the_source_stay_in_memory_where_groups_are_counted_in_them(bias_variable, declared, kept) -> None:
+    spec = parse_spec({"name": "a", "source": {"path": "demo:compas"}, "bias_variable": bias_variable, **declared})
+    with Stages().open_table(None, spec) as opened:
+        assert (opened.source is not None) == kept
+        assert opened.table.rows == 7214

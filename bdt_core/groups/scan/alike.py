@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import pandas as pd
 from numpy.typing import NDArray
 
 from bdt_core.errors import DataError
+from bdt_core.fairness.coding import smallest_unsigned
 from bdt_core.groups.cells import CodedColumn
 from bdt_core.groups.conditions import GroupCondition, members
 from bdt_core.groups.scan.columns import fit_column
@@ -46,9 +48,9 @@ class Alike:
         """The same, where those in a group are alike among themselves only."""
         return replace(self, groups=(*self.groups, group))
 
-    def of(self, frame: pd.DataFrame) -> NDArray[np.int64]:
-        """Stratum of each row."""
-        strata = np.zeros(len(frame), dtype=np.int64)
+    def of(self, frame: pd.DataFrame) -> NDArray[Any]:
+        """Stratum of each row, in the smallest type that holds twice as many."""
+        strata: NDArray[Any] = np.zeros(len(frame), dtype=smallest_unsigned(2 * self.strata + 1))
         for factor in self.factors:
             strata = strata * factor.cells + factor.codes(frame)
         for group in self.groups:

@@ -64,8 +64,9 @@ def _summaries_of_block(
     block: Block, conditions: tuple[GroupCondition, ...], alike: Alike, how: How
 ) -> Sequence[Summary]:
     frame, values = known_rows(block)
-    inside = members(frame, conditions)
-    return summarise(values, inside * alike.strata + alike.of(frame), 2 * alike.strata, how)
+    cells = alike.of(frame)
+    cells += members(frame, conditions) * cells.dtype.type(alike.strata)
+    return summarise(values, cells, 2 * alike.strata, how)
 
 
 def measured(values: Floats, inside: NDArray[np.bool_], strata: Numbers) -> MeasuredGroup:

@@ -4,6 +4,7 @@ import math
 from fractions import Fraction
 from functools import reduce
 from operator import add
+from typing import Any
 
 import numpy as np
 import pytest
@@ -213,3 +214,16 @@ def test_rows_drawn_from_counts_are_those_drawn_from_rows(monkeypatch):
     at_hand = permutation_test_of_counts(values, in_a, in_b)
     monkeypatch.setattr(permutation, "_ROWS_AT_HAND", 1_100)
     assert permutation_test_of_counts(values, in_a, in_b) == at_hand
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
+@pytest.mark.parametrize("n_groups", [1, 2, 16, 17, 100])
+@pytest.mark.parametrize("n_values", [1, 2, 3, 900])
+def test_values_are_counted_in_few_cells_as_in_many(n_values: int, n_groups: int, dtype: Any) -> None:
+    rng = np.random.default_rng([n_values, n_groups])
+    distinct = np.arange(n_values) - 0.5
+    values, groups = rng.choice(distinct, 5000), rng.integers(0, n_groups, 5000).astype(dtype)
+    for group, summary in enumerate(summarise(values, groups, n_groups, distinct)):
+        expected = [np.count_nonzero((groups == group) & (values == one)) for one in distinct]
+        assert isinstance(summary, ValueCounts)
+        assert summary.counts.tolist() == expected
