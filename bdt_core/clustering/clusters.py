@@ -19,12 +19,14 @@ from bdt_core.result import AuditPart
 from bdt_core.said import Text
 from bdt_core.spec import AuditSpec, Clustering
 from bdt_core.table.audit_table import AuditTable
+from bdt_core.table.encoding import Encoder
 from bdt_core.table.frames import AnyTable, handed_over
 from bdt_core.table.persons import count_persons
 from bdt_core.table.rows import Rows
 
 if TYPE_CHECKING:
     from bdt_core.clustering.hbac import HBAC  # scikit-learn and Numba: a second, for who reads results
+    from bdt_core.clustering.tree import ClusterTree
     from bdt_core.shards.table import ShardedTable
 
 Progress = Callable[[int, int], None]
@@ -87,6 +89,16 @@ class Clusters(AuditPart):
         from bdt_core.clustering.hbac import HBAC
 
         return HBAC.from_dict(self.model_state)
+
+    @cached_property
+    def tree(self) -> ClusterTree:
+        """The splits that made the clusters, without the estimator around them.
+
+        :meta private:
+        """
+        from bdt_core.clustering.tree import ClusterTree
+
+        return ClusterTree.from_dict(self.model_state["tree"], Encoder.from_dict(self.model_state["encoder"]).dtype)
 
     def predict(self, table: AuditTable) -> NDArray[np.int64]:
         """Cluster of each audited row of a table.

@@ -207,7 +207,7 @@ def _of_clusters(
         ),
         "stability": _stability(clusters),
         "clusters": tuple(_cluster(one, clusters) for one in significance.clusters),
-        "tree": parts.Tree(nodes=nodes_of(clusters.model.tree_)),
+        "tree": parts.Tree(nodes=nodes_of(clusters.tree)),
         "primary_test": _primary(significance),
         "differences": _differences(significance, differences),
         "proxies": tuple(proxy for one in differences.columns if one.role == "protected" for proxy in _proxies(one)),
