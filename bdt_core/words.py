@@ -455,6 +455,19 @@ def people_alike_in_groups(before: int) -> str:
     return say("people alike in the groups found before" if before > 1 else "people alike in the group found before")
 
 
+def people_compared_with(factors: Sequence[str]) -> str:
+    """Those who are alike in some factors, or everybody else without any.
+
+    Examples
+    --------
+    >>> people_compared_with(("age", "town")), people_compared_with(())
+    ('people alike in age and town', 'everybody else')
+    """
+    if not factors:
+        return say("everybody else")
+    return say("people alike in {list}", list=listing([Column(factor) for factor in factors]))
+
+
 def all_of(conditions: Sequence[str]) -> str:
     """Conditions that hold together, in words; none at all hold for everybody.
 

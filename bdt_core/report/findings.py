@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING
 from bdt_core import words
 from bdt_core.report.names import Names
 from bdt_core.said import Column, Numeral, joined, of_ours, say
-from bdt_core.spec.wording import than
 
 if TYPE_CHECKING:
     from bdt_core.groups.scan.results import Certificate
@@ -46,7 +45,9 @@ def at_first_sight(findings: Findings | None, unit: words.Unit, short: str) -> s
     sentences = [say("At first sight {what}.", what=sides)]
     alike = first.remaining
     if alike is not None and alike.has_people_alike and alike.remaining_low <= 0.0:
-        sentences.append(say("Among {alike} nothing is proven to remain.", alike=than(findings.legitimate)))
+        sentences.append(
+            say("Among {alike} nothing is proven to remain.", alike=words.people_compared_with(findings.legitimate))
+        )
     return joined([*sentences, say("Whether these facts may explain it is for people to judge.")], " ")
 
 
@@ -113,7 +114,7 @@ def finding_sentence(finding: Finding, findings: Findings, unit: words.Unit, sho
     what = words.capital(sides)
     if finding.remaining is not None:
         difference, least = finding.remaining.remaining, finding.remaining.remaining_low
-        alike = _also_in_groups(than(findings.legitimate), finding.groups_before)
+        alike = _also_in_groups(words.people_compared_with(findings.legitimate), finding.groups_before)
         what = say("At first sight no worse off: {what}", what=sides) if finding.only_among_alike else what
     return say(
         "{what}. Among {alike} they fare {size} worse in {measure}, at least {least}.",

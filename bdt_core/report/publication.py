@@ -47,7 +47,6 @@ from bdt_core.report.without_clusters import everybody, no_differences, no_test,
 from bdt_core.result import SCHEMA_MINOR, SCHEMA_VERSION, Part
 from bdt_core.said import Numeral, joined, of_ours, say
 from bdt_core.sentences import with_sentences
-from bdt_core.spec.wording import than
 from bdt_core.verdict import LimitOutcome, kind_of, of_majority
 
 Counts = NDArray[np.float64]
@@ -848,7 +847,7 @@ def _sentence(finding: Finding, findings: Findings, variable: parts.ReportedVari
     what = words.capital(sides)
     if finding.remaining is None:
         return say("{what}.", what=what)
-    alike = than(findings.legitimate)
+    alike = words.people_compared_with(findings.legitimate)
     if finding.remaining.remaining_low < 0.0:
         return say("{what}. Among {alike} it is not proven that they fare worse.", what=what, alike=alike)
     remaining = max(finding.remaining.remaining, 0.0)

@@ -56,20 +56,7 @@ def factors_compared(of: Literal["raw", "remaining", "calibration"] | None, spec
 
 def compared_with(of: Literal["raw", "remaining", "calibration"] | None, spec: AuditSpec) -> str:
     """Whom people are compared with by a limit."""
-    return than(factors_compared(of, spec))
-
-
-def than(alike: tuple[str, ...]) -> str:
-    """Whom people are compared with: those who are alike in some factors, or everybody else without any.
-
-    Examples
-    --------
-    >>> than(("age", "town")), than(())
-    ('people alike in age and town', 'everybody else')
-    """
-    if not alike:
-        return say("everybody else")
-    return say("people alike in {list}", list=words.listing([Column(factor) for factor in alike]))
+    return words.people_compared_with(factors_compared(of, spec))
 
 
 def named(settings: BiasVariable) -> str:

@@ -11,7 +11,6 @@ from typing import Literal
 from bdt_core import words
 from bdt_core.result import Result
 from bdt_core.said import Column, Numeral, Text, of_ours, say
-from bdt_core.spec.wording import than
 from bdt_core.verdict.words import sentences
 
 People = Literal["groups", "declared", "cluster", "clusters", "intersections", "places", "scored"]
@@ -167,7 +166,8 @@ def scope_of(
     return Scope(
         people=people, conditions=conditions, tested=tested, columns=columns, min_share=min_share,
         ruled_out_from=ruled_out_from, of=of, alike=alike, measured=measured, better=better, confidence=confidence,
-        default=default, width=width, text=who, than=None if people in ("places", "scored") else than(alike),
+        default=default, width=width, text=who,
+        than=None if people in ("places", "scored") else words.people_compared_with(alike),
     )  # fmt: skip
 
 
